@@ -8,11 +8,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use postern::call::{
-    Api, CallNote, Dialect, Inputs, Judge, RequestFacts, Service, Start, Tool, ToolCall, Vendor, Verdict,
+    Api, CallNote, Dialect, Inputs, Judge, RequestFacts, Service, Start, Tool, ToolCall, Vendor, CallVerdict,
 };
 use postern::provider::adapter;
 use postern::provider::adapter::ModelRequestHead;
-use postern::provider::answer::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings};
+use postern::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings};
 use postern::provider::kind::Offered;
 use postern::wire::event_stream::{self, Header};
 use postern::wire::json;
@@ -120,7 +120,7 @@ fn guarded(
     cuts: &[usize],
     failure: FailurePolicy,
     denies: bool,
-) -> (Vec<u8>, Result<(), Broken>, Vec<CallNote>) {
+) -> (Vec<u8>, Result<(), BrokenAnswer>, Vec<CallNote>) {
     let (vendor, api, dialect, path, content_type) = ENDPOINTS[endpoint];
     let headers = HeaderMap::new();
     let service = Service { vendor, api, dialect: Some(dialect) };
@@ -171,16 +171,16 @@ impl Judge for Names {
 
     fn start(&self, tool: &Tool<'_>) -> Start {
         match tool.name {
-            "Denied" => Start::Deny(Verdict::builtin("test", "denied")),
+            "Denied" => Start::Deny(CallVerdict::builtin("test", "denied")),
             "Held" => Start::NeedsInput,
-            _ => Start::Allow(Verdict::allowed()),
+            _ => Start::Allow(CallVerdict::allowed()),
         }
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         match self.start(&call.tool) {
             Start::Allow(verdict) | Start::Deny(verdict) => verdict,
-            Start::Observe | Start::NeedsInput => Verdict::allowed(),
+            Start::Observe | Start::NeedsInput => CallVerdict::allowed(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{KindsBy, Shape, Verdict};
+use super::{CallVerdict, KindsBy, Shape};
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub struct CallNote {
     pub input_sha256: Option<String>,
     /// Only if policy says so.
     pub input: Option<String>,
-    pub verdict: Verdict,
+    pub verdict: CallVerdict,
     /// It had run at the provider before anybody could stop it.
     pub hosted: bool,
     /// The answer ended before the call did.

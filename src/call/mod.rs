@@ -15,5 +15,5 @@ pub use companion::{Companion, ProviderHosts};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
-pub use terms::{Answer, Denial, Hosted, HostedAction, Judgement, Terms};
-pub use tool::{Advice, Facts, Input, Judge, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict};
+pub use terms::{Denial, DenialForm, HostedAction, HostedToolVerdict, Judgement, Terms};
+pub use tool::{Advice, CallVerdict, Facts, Input, Judge, Kind, KindsBy, Spelling, Start, Tool, ToolCall};

@@ -7,7 +7,7 @@ use crate::decision::Decision;
 /// Through which a dialect asks what a request may hold; policy implements it.
 pub trait Terms: Send + Sync {
     /// About a tool of this type that the provider would run, or of which nobody knows who runs it.
-    fn hosted_tool(&self, tool_type: &str) -> Hosted;
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict;
 
     /// Whether conversations may be kept at the provider.
     fn provider_state(&self) -> Judgement;
@@ -21,7 +21,7 @@ pub trait Terms: Send + Sync {
 
 /// What is done about one hosted tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hosted {
+pub struct HostedToolVerdict {
     pub action: HostedAction,
     /// Who says so: Allow, Deny (also where it is only taken out), or WouldDeny where only Audit policies select the pod.
     pub decision: Decision,
@@ -58,12 +58,12 @@ impl Judgement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub decision: Decision,
-    pub answer: Answer,
+    pub answer: DenialForm,
 }
 
 /// How a denial is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum DenialForm {
     /// In the dialect's shape for what policy forbids.
     Forbidden,
     /// The body is larger than what may be seen whole: 413.
@@ -91,13 +91,13 @@ impl Denial {
     }
 
     /// The same denial, answered otherwise.
-    pub fn answered(self, answer: Answer) -> Self {
+    pub fn answered(self, answer: DenialForm) -> Self {
         Self { answer, ..self }
     }
 }
 
 impl From<Decision> for Denial {
     fn from(decision: Decision) -> Self {
-        Self { decision, answer: Answer::Forbidden }
+        Self { decision, answer: DenialForm::Forbidden }
     }
 }

@@ -154,15 +154,15 @@ pub trait Judge: Send + Sync {
     fn start(&self, tool: &Tool<'_>) -> Start;
 
     /// Phase two: the call as a whole. It says the same as phase one where that decided.
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict;
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict;
 
     /// A call whose input nobody can know before it runs: it is denied where its input could make a difference.
-    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
         match self.start(tool) {
             Start::Allow(verdict) | Start::Deny(verdict) => verdict,
-            Start::Observe => Verdict::allowed(),
+            Start::Observe => CallVerdict::allowed(),
             Start::NeedsInput => {
-                Verdict::builtin("unparseable", "Only running the script would tell the input")
+                CallVerdict::builtin("unparseable", "Only running the script would tell the input")
             }
         }
     }
@@ -172,18 +172,18 @@ pub trait Judge: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     /// It passes, whatever its input is, and there is no more to ask.
-    Allow(Verdict),
+    Allow(CallVerdict),
     /// It passes, whatever its input is; what is to be recorded of it depends on the input.
     Observe,
     /// It is denied, whatever its input is.
-    Deny(Verdict),
+    Deny(CallVerdict),
     /// It is held until its input is complete.
     NeedsInput,
 }
 
 /// What becomes of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CallVerdict {
     /// `Deny` is the only verdict that stops a call. Without a rule: no rule names the tool, and the default allows it.
     pub decision: Decision,
     /// What the agent reads in the last line of a refusal.
@@ -192,7 +192,7 @@ pub struct Verdict {
     pub audited: Vec<Decision>,
 }
 
-impl Verdict {
+impl CallVerdict {
     /// A call that nothing speaks against, and no rule for.
     pub fn allowed() -> Self {
         Self {

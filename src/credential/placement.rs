@@ -35,12 +35,12 @@ pub enum Placement {
     /// It carries no placeholder, and nothing that is refused.
     Nothing,
     Attach(Plan),
-    Deny(Denial),
+    Deny(KeyDenial),
 }
 
 /// A request that is refused for a key it carries or asks for.
 #[derive(Debug)]
-pub struct Denial {
+pub struct KeyDenial {
     pub decision: Decision,
     /// Whether it holds where only Audit policies select the pod too: a placeholder where it does not belong.
     pub floor: bool,
@@ -63,7 +63,7 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
     let serving = serving(all, target);
     let seen = sighting::search_head(parts, all);
     if let Some(decision) = misplaced(&seen, &serving, target) {
-        return Placement::Deny(Denial { decision, floor: true, plan: None });
+        return Placement::Deny(KeyDenial { decision, floor: true, plan: None });
     }
     let placed: Vec<&Arc<Credential>> =
         serving.iter().copied().filter(|credential| seen.places(&credential.placeholder)).collect();
@@ -76,21 +76,21 @@ pub fn plan(parts: &Parts, all: &[Arc<Credential>], target: &Target<'_>) -> Plac
         _ => None,
     };
     if let Some(decision) = forbidden_endpoint(parts, &serving, target) {
-        return Placement::Deny(Denial { decision, floor: false, plan });
+        return Placement::Deny(KeyDenial { decision, floor: false, plan });
     }
     if placed.len() > 1 && plan.is_none() {
         let reason = "the request carries the placeholders of two different credentials".to_owned();
-        return Placement::Deny(Denial {
+        return Placement::Deny(KeyDenial {
             decision: Decision::builtin("credential", reason),
             floor: false,
             plan: None,
         });
     }
     if let Some(decision) = plan.as_ref().and_then(|plan| unsignable(parts, plan.credential())) {
-        return Placement::Deny(Denial { decision, floor: false, plan: None });
+        return Placement::Deny(KeyDenial { decision, floor: false, plan: None });
     }
     if let Some(decision) = foreign_key(parts, &serving, plan.is_some()) {
-        return Placement::Deny(Denial { decision, floor: false, plan: None });
+        return Placement::Deny(KeyDenial { decision, floor: false, plan: None });
     }
     plan.map_or(Placement::Nothing, Placement::Attach)
 }

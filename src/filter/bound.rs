@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{Refused, Rewrite};
-use crate::call::{Answer, Denial};
+use crate::call::{Denial, DenialForm};
 
 /// Passes every chunk of a body within its bound.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ impl SizeBound {
 
 fn too_large_request(most: usize) -> Denial {
     let reason = format!("the request is larger than {most} bytes (limits.requestBodyBytes)");
-    Denial::builtin("bound", reason).answered(Answer::TooLarge)
+    Denial::builtin("bound", reason).answered(DenialForm::TooLarge)
 }
 
 fn too_large_answer(most: usize) -> Denial {
@@ -75,7 +75,7 @@ mod tests {
             let Err(Refused::Denied(denial)) = bound.write(Bytes::from_static(b"y"), &mut out) else {
                 panic!("an eleventh byte passed");
             };
-            assert_eq!(denial.answer, Answer::TooLarge);
+            assert_eq!(denial.answer, DenialForm::TooLarge);
             assert_eq!(out.concat(), [b'x'; 10]);
         }
     }

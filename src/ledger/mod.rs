@@ -338,9 +338,9 @@ mod tests {
     }
 
     /// A sink that cannot flush.
-    struct Broken;
+    struct BrokenAnswer;
 
-    impl Sink for Broken {
+    impl Sink for BrokenAnswer {
         fn write(&mut self, _: &Event, _: &[u8]) -> io::Result<()> {
             Ok(())
         }
@@ -353,7 +353,8 @@ mod tests {
     #[tokio::test]
     async fn a_sink_that_fails_is_counted_and_harms_neither_the_others_nor_the_process() {
         let (sound, written, _) = told();
-        let ledger = start(vec![NamedSink::blocking("broken", Broken), NamedSink::blocking("sound", sound)]);
+        let ledger =
+            start(vec![NamedSink::blocking("broken", BrokenAnswer), NamedSink::blocking("sound", sound)]);
         (0..10).for_each(|_| ledger.emit(event(Verdict::Allow)));
         assert!(ledger.close(PATIENCE).await);
         assert_eq!(ledger.state.metrics.events_total(), (10, 10));

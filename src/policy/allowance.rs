@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::call::{Answer, Denial};
+use crate::call::{Denial, DenialForm};
 use crate::decision::{Decision, Verdict};
 
 use super::Policy;
@@ -77,8 +77,9 @@ impl Allowances {
         });
         if judgement.denies() {
             let wait = reached(PolicyScope::Enforced).and_then(|reached| reached.wait);
-            let answer =
-                wait.map_or(Answer::Forbidden, |retry_after_seconds| Answer::Limited { retry_after_seconds });
+            let answer = wait.map_or(DenialForm::Forbidden, |retry_after_seconds| DenialForm::Limited {
+                retry_after_seconds,
+            });
             return Err(Denial::from(judgement.decision).answered(answer));
         }
         used.recent.count();

@@ -3,10 +3,10 @@
 use super::Policy;
 use super::scope::{Mode, PolicyScope};
 use super::section::hosted_tools::HostedAction;
-use crate::call::{Hosted, HostedAction as Action, Judgement, Terms};
+use crate::call::{HostedAction as Action, HostedToolVerdict, Judgement, Terms};
 
 impl Terms for Policy {
-    fn hosted_tool(&self, tool_type: &str) -> Hosted {
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict {
         let hosted_tools = &self.sections.hosted_tools;
         let judgement = self.weigh(|scope| hosted_tools.outcome(tool_type, scope));
         let action = match (judgement.denies(), hosted_tools.action(PolicyScope::Enforced)) {
@@ -14,7 +14,7 @@ impl Terms for Policy {
             (true, Some(HostedAction::Deny)) => Action::Refuse,
             (true, Some(HostedAction::Strip | HostedAction::Allow) | None) => Action::Strip,
         };
-        Hosted { action, decision: judgement.decision, audited: judgement.audited }
+        HostedToolVerdict { action, decision: judgement.decision, audited: judgement.audited }
     }
 
     fn provider_state(&self) -> Judgement {

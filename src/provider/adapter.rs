@@ -30,10 +30,10 @@ pub trait Adapter: Sync {
     fn transcript(&self, head: &ModelRequestHead<'_>, facts: &RequestFacts) -> Option<Box<dyn Transcript>>;
 
     /// A refusal in the shape of the dialect's own errors, with the status that its clients show once.
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer;
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer;
 
     /// Returns the refusal as a message of a WebSocket, in answer to `document`; none if the dialect has no WebSocket.
-    fn refused_message(&self, _refusal: &Refusal<'_>, _document: &Document<'_>) -> Option<String> {
+    fn refused_message(&self, _refusal: &RefusalMessage<'_>, _document: &Document<'_>) -> Option<String> {
         None
     }
 }
@@ -64,11 +64,11 @@ pub enum Framing {
 
 /// A refusal, before a dialect formats it.
 #[derive(Debug, Clone, Copy)]
-pub struct Refusal<'a> {
+pub struct RefusalMessage<'a> {
     pub service: Service,
     /// For people: what was blocked, by which rule and why; several lines.
     pub message: &'a str,
-    pub answer: crate::call::Answer,
+    pub answer: crate::call::DenialForm,
 }
 
 /// A refusal in a dialect's format.

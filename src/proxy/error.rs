@@ -5,7 +5,7 @@ use std::io;
 use http::StatusCode;
 use rustls::{AlertDescription, CertificateError};
 
-use crate::call::{Answer, Denial};
+use crate::call::{Denial, DenialForm};
 use crate::decision::Decision;
 use crate::filter::Refused;
 use crate::telemetry::label::UpstreamError;
@@ -29,7 +29,7 @@ pub(crate) struct Refusal {
     /// Whether the agent's connection is closed after it.
     pub(crate) close: bool,
     /// Its form in an LLM provider's dialect.
-    pub(crate) answer: Answer,
+    pub(crate) answer: DenialForm,
 }
 
 /// An error of the far side. The message is fit for the agent's eyes.
@@ -148,7 +148,7 @@ fn untrusted(why: &CertificateError) -> String {
 impl Stop {
     /// Whether the body is larger than may be held.
     pub(crate) fn is_too_large(&self) -> bool {
-        matches!(self, Self::Denied(Refusal { answer: Answer::TooLarge, .. }))
+        matches!(self, Self::Denied(Refusal { answer: DenialForm::TooLarge, .. }))
     }
 }
 
@@ -184,11 +184,11 @@ impl From<Denial> for Stop {
     fn from(denial: Denial) -> Self {
         let (status, close) = match denial.answer {
             // The rest of the body is read when the connection closes.
-            Answer::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
-            Answer::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
-            Answer::Forbidden => (StatusCode::FORBIDDEN, false),
-            Answer::Limited { .. } => (StatusCode::TOO_MANY_REQUESTS, false),
-            Answer::Recoverable { status, .. } => {
+            DenialForm::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, true),
+            DenialForm::UnsupportedCoding => (StatusCode::UNSUPPORTED_MEDIA_TYPE, false),
+            DenialForm::Forbidden => (StatusCode::FORBIDDEN, false),
+            DenialForm::Limited { .. } => (StatusCode::TOO_MANY_REQUESTS, false),
+            DenialForm::Recoverable { status, .. } => {
                 (StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST), false)
             }
         };
@@ -199,7 +199,7 @@ impl From<Denial> for Stop {
 impl Refusal {
     /// A denial that leaves the connection usable.
     pub(crate) fn new(status: StatusCode, decision: Decision) -> Self {
-        Self { status, decision, close: false, answer: Answer::Forbidden }
+        Self { status, decision, close: false, answer: DenialForm::Forbidden }
     }
 
     /// A denial after which the connection is closed.

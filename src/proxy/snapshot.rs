@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::call::{Advice, Judge, Start, Tool, ToolCall, Verdict};
+use crate::call::{Advice, CallVerdict, Judge, Start, Tool, ToolCall};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
@@ -287,19 +287,19 @@ impl Judge for Snapshot {
         if self.is_expired() { Start::Deny(expired()) } else { self.policy.start(tool) }
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         if self.is_expired() { expired() } else { self.policy.complete(call) }
     }
 
-    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
         if self.is_expired() { expired() } else { self.policy.unknown(tool) }
     }
 }
 
 /// Every tool call is denied once the policy has expired.
-fn expired() -> Verdict {
+fn expired() -> CallVerdict {
     let decision = Decision::builtin("expired", EXPIRED);
-    Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
+    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

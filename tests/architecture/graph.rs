@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Path, UseTree};
+use syn::{Attribute, ItemMod, ItemUse, Macro, Path, UseTree};
 
 use super::{is_test, root, shown, sources};
 
@@ -76,29 +76,25 @@ fn named(source: &str) -> BTreeSet<String> {
     names.0
 }
 
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    let mut cfg = attributes.iter().filter_map(|attribute| attribute.meta.require_list().ok());
+    cfg.any(|list| list.path.is_ident("cfg") && list.tokens.to_string() == "test")
+}
+
 #[derive(Default)]
 struct Names(BTreeSet<String>);
 
 impl<'ast> Visit<'ast> for Names {
-    fn visit_item(&mut self, item: &'ast Item) {
-        let attributes: &[Attribute] = match item {
-            Item::Mod(ItemMod { attrs, .. }) | Item::Use(ItemUse { attrs, .. }) => attrs,
-            _ => &[],
-        };
-        let is_test = |attribute: &Attribute| {
-            attribute
-                .meta
-                .require_list()
-                .is_ok_and(|list| list.path.is_ident("cfg") && list.tokens.to_string() == "test")
-        };
-        if !attributes.iter().any(is_test) {
-            visit::visit_item(self, item);
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_for_tests(&module.attrs) {
+            visit::visit_item_mod(self, module);
         }
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
         if let UseTree::Path(path) = &item.tree
             && path.ident == "crate"
+            && !is_for_tests(&item.attrs)
         {
             self.import(&path.tree);
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use postern::call::{Answer, Denial};
+use postern::call::{Denial, DenialForm};
 use postern::decision::Decision;
 use postern::policy::Policy;
 use postern::policy::allowance::Allowances;
@@ -39,13 +39,13 @@ fn said(admitted: Result<Option<Decision>, Denial>) -> String {
         Ok(None) => "passes".to_owned(),
         Ok(Some(recorded)) => format!("passes, {}", ruled(&recorded)),
         Err(denial) => match denial.answer {
-            Answer::Limited { retry_after_seconds } => {
+            DenialForm::Limited { retry_after_seconds } => {
                 format!("{}, again in {retry_after_seconds} s", ruled(&denial.decision))
             }
-            other @ (Answer::Forbidden
-            | Answer::TooLarge
-            | Answer::UnsupportedCoding
-            | Answer::Recoverable { .. }) => format!("{}, {other:?}", ruled(&denial.decision)),
+            other @ (DenialForm::Forbidden
+            | DenialForm::TooLarge
+            | DenialForm::UnsupportedCoding
+            | DenialForm::Recoverable { .. }) => format!("{}, {other:?}", ruled(&denial.decision)),
         },
     }
 }

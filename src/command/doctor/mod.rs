@@ -40,7 +40,7 @@ enum FindingState {
     NotEnforced,
     /// What `--config` asks for and is not to be had.
     #[serde(rename = "broken")]
-    Broken,
+    BrokenAnswer,
 }
 
 /// Looks at this machine and user, and at what a settings file asks for. Exit status 1 where that is broken.
@@ -58,7 +58,7 @@ pub(super) fn run(args: &DoctorArgs, output: Output) -> anyhow::Result<ExitCode>
     findings.extend(room::look(surroundings, settings.as_ref()));
     findings.extend(rules::look(settings.as_ref()));
     findings.extend(token::look(surroundings));
-    let broken = findings.iter().any(|finding| finding.state == FindingState::Broken);
+    let broken = findings.iter().any(|finding| finding.state == FindingState::BrokenAnswer);
     output::print(output, &text(&findings), &findings)?;
     Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -95,7 +95,7 @@ impl Finding {
     }
 
     fn broken(subject: &'static str, found: impl Into<String>) -> Self {
-        Self::new(FindingState::Broken, subject, found)
+        Self::new(FindingState::BrokenAnswer, subject, found)
     }
 
     fn remedy(self, remedy: impl Into<String>) -> Self {
@@ -109,7 +109,7 @@ impl FindingState {
             Self::Ok => "ok",
             Self::Warn => "warn",
             Self::NotEnforced => "not enforced",
-            Self::Broken => "BROKEN",
+            Self::BrokenAnswer => "BROKEN",
         }
     }
 }

@@ -130,7 +130,7 @@ impl FileReloader {
         };
         if let Err(mut problems) = outcome {
             self.watched.keep(before);
-            // Broken settings end the reading before the policy's files.
+            // BrokenAnswer settings end the reading before the policy's files.
             let of_policy = self.take_over_policy(gateway).err().unwrap_or_default();
             let new = of_policy.into_iter().filter(|problem| !problems.contains(problem)).collect::<Vec<_>>();
             problems.extend(new);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::call::{CallNote, Facts, Input, Inputs, Judge, Start, ToolCall, Verdict};
+use crate::call::{CallNote, CallVerdict, Facts, Input, Inputs, Judge, Start, ToolCall};
 use crate::config::limits;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
@@ -136,7 +136,7 @@ fn of_input<'a>(
     if explained.is_empty() { explain(None) } else { explained.swap_remove(decides.unwrap_or(0)) }
 }
 
-fn with_verdict(explanation: Explanation, verdict: &Verdict) -> Explanation {
+fn with_verdict(explanation: Explanation, verdict: &CallVerdict) -> Explanation {
     Explanation {
         decision: ShownDecision::from(&verdict.decision),
         recorded: verdict.audited.iter().map(ShownDecision::from).collect(),

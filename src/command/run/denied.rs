@@ -165,7 +165,7 @@ mod tests {
             input_bytes: 0,
             input_sha256: None,
             input: None,
-            verdict: call::Verdict::allowed(),
+            verdict: call::CallVerdict::allowed(),
             hosted: false,
             incomplete: false,
             inside: false,

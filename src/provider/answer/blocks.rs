@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{AnswerPart, Broken, CallOutcome, Gate, Out, PendingCall, Phase};
+use super::{AnswerPart, BrokenAnswer, CallOutcome, Gate, Out, PendingCall, Phase};
 use crate::wire::json::{Document, Limits};
 
 /// How many hosted calls of one message may be replaced: their results are recognised by the ids that are kept.
@@ -242,7 +242,7 @@ impl<D: BlockDialect> Blocks<D> {
         part: AnswerPart,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let Some(OpenBlock { index, content }) = self.open.take() else {
             out.release([part]);
             return Ok(());
@@ -263,7 +263,7 @@ impl<D: BlockDialect> Blocks<D> {
         match gate.finish(call) {
             // Its parts were dropped.
             CallOutcome::Passes if is_held && is_over => {
-                return Err(Broken::bound("a tool's input is longer than may be held"));
+                return Err(BrokenAnswer::bound("a tool's input is longer than may be held"));
             }
             CallOutcome::Passes => {
                 self.decided.count(is_hosted, false);
@@ -277,13 +277,15 @@ impl<D: BlockDialect> Blocks<D> {
             }
             CallOutcome::Denied(_) if is_replaced => {}
             // Its beginning went on already. Clients execute a call only once it is complete.
-            CallOutcome::Denied(text) => return Err(Broken::ambiguous(text.trim_end())),
+            CallOutcome::Denied(text) => return Err(BrokenAnswer::ambiguous(text.trim_end())),
         }
         self.decided.count(is_hosted, true);
         self.dialect.end_replaced(number, Some(part), out);
         if is_hosted {
             if self.decided.replaced.len() >= MOST_REPLACED {
-                return Err(Broken::bound(format!("more than {MOST_REPLACED} hosted calls are denied")));
+                return Err(BrokenAnswer::bound(format!(
+                    "more than {MOST_REPLACED} hosted calls are denied"
+                )));
             }
             self.decided.remove_result_of(id);
         }
@@ -345,7 +347,7 @@ impl CallBlock {
     }
 
     /// Clients take the pieces as the input, and without pieces the start's. Where there are both, they must be the same.
-    fn join_seed(&mut self, gate: &mut Gate) -> Result<(), Broken> {
+    fn join_seed(&mut self, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         let Some(seed) = self.seed.take() else { return Ok(()) };
         if self.call.bytes == 0 {
             self.call.push(&seed, gate);
@@ -356,7 +358,7 @@ impl CallBlock {
         if is_same {
             return Ok(());
         }
-        Err(Broken::ambiguous("the start of a tool call has another input than what follows"))
+        Err(BrokenAnswer::ambiguous("the start of a tool call has another input than what follows"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One tool call while its input comes.
 
 use super::Gate;
-use crate::call::{KindsBy, Verdict};
+use crate::call::{CallVerdict, KindsBy};
 
 /// The form of a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct PendingCall {
     pub(super) kinds_by: Option<KindsBy>,
     pub(super) phase: Phase,
     /// The verdict at its start, if that is final.
-    pub(super) settled: Option<Box<Verdict>>,
+    pub(super) settled: Option<Box<CallVerdict>>,
     /// Whether it is noted already.
     pub(super) noted: bool,
     /// Whether the provider runs it.

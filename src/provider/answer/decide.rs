@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::nested::{self, InnerCall, Nested};
 use super::script::ScriptCall;
 use super::{GuardSettings, InputForm};
-use crate::call::{Facts, Input, Judge, KindsBy, ToolCall, Verdict};
+use crate::call::{CallVerdict, Facts, Input, Judge, KindsBy, ToolCall};
 use crate::provider::kind::{self, Offered, ReadCall};
 use crate::wire::json::{Document, Limits};
 
@@ -18,12 +18,12 @@ const MOST_INNER: usize = 64;
 const MOST_DEPTH: usize = 3;
 
 /// The decision about a call, with the calls inside it.
-pub(super) struct Ruling {
-    pub(super) verdict: Verdict,
+pub(super) struct CallJudgement {
+    pub(super) verdict: CallVerdict,
     /// The call inside it that is denied, where it is not the call itself.
     pub(super) blamed: Option<String>,
     /// The calls inside it.
-    pub(super) inner: Vec<Ruled>,
+    pub(super) inner: Vec<InnerCallVerdict>,
     /// Policy was not asked because the input cannot be read, or is too large.
     pub(super) unread: bool,
     /// How the call's kinds are known.
@@ -31,23 +31,23 @@ pub(super) struct Ruling {
 }
 
 /// A call inside another, with its verdict.
-pub(super) struct Ruled {
+pub(super) struct InnerCallVerdict {
     pub(super) name: String,
     /// None where only running the script would tell it.
     pub(super) input: Option<String>,
     pub(super) form: InputForm,
     pub(super) kinds_by: Option<KindsBy>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: CallVerdict,
 }
 
-impl Ruling {
-    pub(super) fn of(verdict: Verdict) -> Self {
+impl CallJudgement {
+    pub(super) fn of(verdict: CallVerdict) -> Self {
         Self { verdict, blamed: None, inner: Vec::new(), unread: false, kinds_by: None }
     }
 
     /// A call that is denied by something built in.
     pub(super) fn builtin(rule: &str, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self { unread: true, ..Self::of(Verdict::builtin(rule, reason)) }
+        Self { unread: true, ..Self::of(CallVerdict::builtin(rule, reason)) }
     }
 }
 
@@ -57,12 +57,12 @@ pub(super) fn complete(
     tool: (&str, Option<&str>),
     form: InputForm,
     input: &str,
-) -> Ruling {
+) -> CallJudgement {
     match form {
         InputForm::Text => judge(settings, tool, Input::Text(input), 0),
         InputForm::Json => match parse(input, settings.limits.json) {
             Ok(json) => judge(settings, tool, Input::Json(&json), 0),
-            Err(reason) => Ruling::builtin("unparseable", reason),
+            Err(reason) => CallJudgement::builtin("unparseable", reason),
         },
     }
 }
@@ -73,36 +73,48 @@ pub(super) fn unread(
     tool: (&str, Option<&str>),
     form: InputForm,
     input: &str,
-) -> Verdict {
+) -> CallVerdict {
     let tool = kind::tool(tool.0, tool.1, form == InputForm::Text, &settings.offered);
     settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
 }
 
-fn judge(settings: &GuardSettings, tool: (&str, Option<&str>), input: Input<'_>, depth: usize) -> Ruling {
+fn judge(
+    settings: &GuardSettings,
+    tool: (&str, Option<&str>),
+    input: Input<'_>,
+    depth: usize,
+) -> CallJudgement {
     let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
     // An unread input changes nothing if the wrapper is denied anyway, or if no call inside it could be.
     let denies = |writes| !verdict.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
         // What is called may write.
-        Nested::Unknown(reason) if denies(true) => Ruling::builtin("unparseable", reason),
+        Nested::Unknown(reason) if denies(true) => CallJudgement::builtin("unparseable", reason),
         // Whatever it writes stands in it, and cannot be read.
         Nested::Unread(why) if denies(true) => {
-            Ruling::builtin("unparseable", format!("The script cannot be read: {why}"))
+            CallJudgement::builtin("unparseable", format!("The script cannot be read: {why}"))
         }
-        Nested::None | Nested::Unknown(_) | Nested::Unread(_) => Ruling { kinds_by, ..Ruling::of(verdict) },
+        Nested::None | Nested::Unknown(_) | Nested::Unread(_) => {
+            CallJudgement { kinds_by, ..CallJudgement::of(verdict) }
+        }
         Nested::Calls(calls) => {
             let calls = calls.into_iter().map(|InnerCall { name, input }| ScriptCall {
                 name,
                 input: Some(input),
                 keys: None,
             });
-            inside(settings, Ruling { kinds_by, ..Ruling::of(verdict) }, calls.collect(), depth)
+            inside(settings, CallJudgement { kinds_by, ..CallJudgement::of(verdict) }, calls.collect(), depth)
         }
         Nested::Script(script) => {
-            let ruling = inside(settings, Ruling { kinds_by, ..Ruling::of(verdict) }, script.calls, depth);
+            let ruling = inside(
+                settings,
+                CallJudgement { kinds_by, ..CallJudgement::of(verdict) },
+                script.calls,
+                depth,
+            );
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
-                    Ruling::builtin("unparseable", format!("The script could call any tool: {why}"))
+                    CallJudgement::builtin("unparseable", format!("The script could call any tool: {why}"))
                 }
                 Some(_) | None => ruling,
             }
@@ -111,9 +123,14 @@ fn judge(settings: &GuardSettings, tool: (&str, Option<&str>), input: Input<'_>,
 }
 
 /// Decides about the calls inside a call; one denial is enough.
-fn inside(settings: &GuardSettings, mut ruling: Ruling, calls: Vec<ScriptCall>, depth: usize) -> Ruling {
+fn inside(
+    settings: &GuardSettings,
+    mut ruling: CallJudgement,
+    calls: Vec<ScriptCall>,
+    depth: usize,
+) -> CallJudgement {
     if calls.len() > MOST_INNER || depth == MOST_DEPTH {
-        return Ruling::builtin(
+        return CallJudgement::builtin(
             "bound",
             format!(
                 "A call has more than {MOST_INNER} calls in it, or more than {MOST_DEPTH} in one another"
@@ -127,7 +144,7 @@ fn inside(settings: &GuardSettings, mut ruling: Ruling, calls: Vec<ScriptCall>, 
             None => {
                 let tool = kind::outlined(&name, keys.as_ref(), &settings.offered);
                 let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
-                Ruling { kinds_by, ..Ruling::of(settings.judge.unknown(&tool)) }
+                CallJudgement { kinds_by, ..CallJudgement::of(settings.judge.unknown(&tool)) }
             }
         };
         // The first denial names the call in the refusal; the notes have every one.
@@ -140,10 +157,16 @@ fn inside(settings: &GuardSettings, mut ruling: Ruling, calls: Vec<ScriptCall>, 
             Some(json) => (InputForm::Json, Some(json.to_string())),
             None => (InputForm::Json, None),
         };
-        ruling.inner.push(Ruled { name, input, form, kinds_by: inner.kinds_by, verdict: inner.verdict });
+        ruling.inner.push(InnerCallVerdict {
+            name,
+            input,
+            form,
+            kinds_by: inner.kinds_by,
+            verdict: inner.verdict,
+        });
         ruling.inner.extend(inner.inner);
         if ruling.inner.len() > MOST_INNER {
-            return Ruling::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));
+            return CallJudgement::builtin("bound", format!("A call has more than {MOST_INNER} calls in it"));
         }
     }
     ruling
@@ -156,7 +179,7 @@ pub fn ask<'a>(
     offered: &Offered,
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
-) -> (Verdict, Option<KindsBy>) {
+) -> (CallVerdict, Option<KindsBy>) {
     let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
     let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
     let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
@@ -165,8 +188,8 @@ pub fn ask<'a>(
 }
 
 /// Returns the stricter of two verdicts on one call, with the audits of both.
-fn together(one: Verdict, other: Verdict) -> Verdict {
-    let rank = |verdict: &Verdict| (verdict.decision.denies(), verdict.decision.would_deny());
+fn together(one: CallVerdict, other: CallVerdict) -> CallVerdict {
+    let rank = |verdict: &CallVerdict| (verdict.decision.denies(), verdict.decision.would_deny());
     let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
     for audited in weaker.audited {
         if !stricter.audited.contains(&audited) {

@@ -10,7 +10,9 @@ use http::HeaderMap;
 use proptest::prelude::*;
 
 use super::testing::{Names, recorded, settings};
-use super::{Broken, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive, Out, StreamEvent, Transcript};
+use super::{
+    BrokenAnswer, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive, Out, StreamEvent, Transcript,
+};
 use crate::call::{
     AnswerFacts, Api, BlockedCall, CallNote, Dialect, Normalization, RequestFacts, Service, Vendor,
 };
@@ -26,7 +28,7 @@ struct Watched {
 }
 
 impl Transcript for Watched {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         self.read.fetch_add(1, Ordering::Relaxed);
         self.own.event(event, gate, out)
     }
@@ -39,11 +41,11 @@ impl Transcript for Watched {
         self.own.again(numbers, gate);
     }
 
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         self.own.end(gate, out)
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         self.own.whole(body, gate)
     }
 
@@ -93,14 +95,14 @@ struct Way {
 #[derive(Debug, PartialEq)]
 struct Outcome {
     out: String,
-    result: Result<(), Broken>,
+    result: Result<(), BrokenAnswer>,
     /// After each piece: how many bytes had gone on, how many were held and kept.
     progress: Vec<(usize, usize, usize)>,
     notes: Vec<CallNote>,
     blocked: Vec<(String, BlockedCall)>,
     facts: AnswerFacts,
     normalization: Normalization,
-    warning: Option<Broken>,
+    warning: Option<BrokenAnswer>,
 }
 
 fn guard(way: Way, skips: bool, read: &Arc<AtomicUsize>) -> (Guard, Framing) {

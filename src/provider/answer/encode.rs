@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{AnswerPart, Broken, Received};
+use super::{AnswerPart, BrokenAnswer, Received};
 use crate::provider::adapter::Framing;
 use crate::wire::event_stream::{self, Header};
 use crate::wire::sse::{self, LineEnd, NameLine};
@@ -73,13 +73,13 @@ impl Encoder {
         part: &AnswerPart,
         line_end: LineEnd,
         sink: &mut PartSink<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         match (part, self.framing) {
             (AnswerPart::Received(received), Framing::Array) => self.element(received, sink),
             (AnswerPart::Received(received), _) if received.canonical => sink.received(&received.raw),
             (AnswerPart::Received(received), Framing::Events(form)) => {
                 let data = std::str::from_utf8(received.data())
-                    .map_err(|_| Broken::malformed("an event is not UTF-8"))?;
+                    .map_err(|_| BrokenAnswer::malformed("an event is not UTF-8"))?;
                 sink.own(event(form.name, received.name(), data, line_end));
             }
             (AnswerPart::Received(received), Framing::EventStream | Framing::Whole) => {
@@ -148,7 +148,7 @@ pub(super) fn event(line: NameLine, name: Option<&str>, data: &str, line_end: Li
 }
 
 /// A frame of an AWS event stream: an exception where it is called one.
-fn frame(name: Option<&str>, json: &str) -> Result<Bytes, Broken> {
+fn frame(name: Option<&str>, json: &str) -> Result<Bytes, BrokenAnswer> {
     // SDKs raise an exception frame, and read an event frame as a part of the answer.
     let name = name.unwrap_or("chunk");
     let (kind, message) =
@@ -160,6 +160,6 @@ fn frame(name: Option<&str>, json: &str) -> Result<Bytes, Broken> {
     ];
     let mut output = Vec::new();
     let encoded = event_stream::encode(&headers, json.as_bytes(), &mut output);
-    encoded.map_err(|error| Broken::bound(error.to_string()))?;
+    encoded.map_err(|error| BrokenAnswer::bound(error.to_string()))?;
     Ok(output.into())
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Broken, GuardLimits, Received};
+use super::{BrokenAnswer, GuardLimits, Received};
 use crate::provider::adapter::Framing;
 use crate::wire::event_stream::{self, EventStreamError, Frame};
 use crate::wire::excerpt::Excerpt;
@@ -42,7 +42,7 @@ pub(super) enum Unit {
     /// Lines without a field, which some vendors use for errors.
     Bare(Received),
     /// It cannot be read, and it is known where it ends.
-    Broken(Received, Broken),
+    BrokenAnswer(Received, BrokenAnswer),
     /// It says nothing, and may go on.
     Filler(Bytes),
     /// The end of an array, or white space behind it: it goes on last.
@@ -91,7 +91,7 @@ impl PartReader {
     }
 
     /// Returns the next complete unit; none if it needs more bytes, or there are no more.
-    pub(super) fn next_unit(&mut self) -> Result<Option<Unit>, Broken> {
+    pub(super) fn next_unit(&mut self) -> Result<Option<Unit>, BrokenAnswer> {
         match self {
             Self::Events { decoder, over, beside, left_out, .. } => {
                 // An event with lines beside its fields is two units: the event first, then the lines.
@@ -167,7 +167,11 @@ impl PartReader {
     /// the name and others by the type. Notes the end of the stream.
     ///
     /// Returns that name if the event has none or another.
-    pub(super) fn rename(&mut self, received: &Received, json: Value<'_>) -> Result<Option<Bytes>, Broken> {
+    pub(super) fn rename(
+        &mut self,
+        received: &Received,
+        json: Value<'_>,
+    ) -> Result<Option<Bytes>, BrokenAnswer> {
         let Self::Events { form, over, .. } = self else { return Ok(None) };
         if received.bare {
             return Ok(None);
@@ -176,7 +180,7 @@ impl PartReader {
         if form.name == NameLine::Required && json.kind() == Kind::Object {
             let kind = json
                 .get("type")
-                .map_err(|error| Broken::ambiguous(format!("`type` of an event: {error}")))?;
+                .map_err(|error| BrokenAnswer::ambiguous(format!("`type` of an event: {error}")))?;
             let name = received.name();
             if let Some(kind) = kind.filter(|kind| name.is_none_or(|name| !kind.says(name))) {
                 renamed = Some(word(kind)?);
@@ -195,13 +199,13 @@ impl PartReader {
 }
 
 /// The name that an event says, which must be a word.
-fn word(said: Value<'_>) -> Result<Bytes, Broken> {
+fn word(said: Value<'_>) -> Result<Bytes, BrokenAnswer> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     match said.text() {
         Some(name) if !name.is_empty() && name.bytes().all(is_part) => {
             Ok(Bytes::copy_from_slice(name.as_bytes()))
         }
-        Some(_) | None => Err(Broken::malformed("the `type` of an event is no word")),
+        Some(_) | None => Err(BrokenAnswer::malformed("the `type` of an event is no word")),
     }
 }
 
@@ -210,8 +214,8 @@ fn next_event(
     over: bool,
     beside: &mut Option<Received>,
     left_out: &mut usize,
-) -> Result<Option<Unit>, Broken> {
-    while let Some(item) = decoder.next_item().map_err(|error| Broken::bound(error.to_string()))? {
+) -> Result<Option<Unit>, BrokenAnswer> {
+    while let Some(item) = decoder.next_item().map_err(|error| BrokenAnswer::bound(error.to_string()))? {
         match item {
             sse::Item::Filler(filler) if filler.departure.is_none() => {
                 return Ok(Some(Unit::Filler(filler.raw)));
@@ -251,20 +255,20 @@ fn bare(event: &Bytes, lines: Range<usize>) -> Received {
     Received { name: None, data, before: Bytes::new(), raw, canonical: true, bare: true }
 }
 
-fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result<Option<Unit>, Broken> {
+fn next_frame(decoder: &mut event_stream::Decoder, event_bytes: usize) -> Result<Option<Unit>, BrokenAnswer> {
     let frame = match decoder.next_frame() {
         Ok(Some(frame)) => frame,
         Ok(None) => return Ok(None),
-        Err(error @ EventStreamError::TooLong) => return Err(Broken::bound(error.to_string())),
+        Err(error @ EventStreamError::TooLong) => return Err(BrokenAnswer::bound(error.to_string())),
         Err(error) => {
-            let broken = Broken::malformed(error.to_string());
+            let broken = BrokenAnswer::malformed(error.to_string());
             let Some(frame) = decoder.take_broken() else { return Err(broken) };
-            return Ok(Some(Unit::Broken(received(frame, None), broken)));
+            return Ok(Some(Unit::BrokenAnswer(received(frame, None), broken)));
         }
     };
     if frame.raw.len() > event_bytes {
         let reason = format!("event stream frame is longer than {event_bytes} bytes (limits.sseEventBytes)");
-        return Err(Broken::bound(reason));
+        return Err(BrokenAnswer::bound(reason));
     }
     let name = frame_name(&frame)?.map(|name| Excerpt::Own(Bytes::copy_from_slice(name.as_bytes())));
     Ok(Some(Unit::Part(received(frame, name))))
@@ -276,21 +280,21 @@ fn received(frame: Frame, name: Option<Excerpt>) -> Received {
 }
 
 /// Returns the name of a frame. A frame without a known type is refused, because some clients take it for an event.
-fn frame_name(frame: &Frame) -> Result<Option<&str>, Broken> {
+fn frame_name(frame: &Frame) -> Result<Option<&str>, BrokenAnswer> {
     match frame.string(":message-type") {
         Some("event") => Ok(frame.string(":event-type")),
         Some("exception") => Ok(frame.string(":exception-type")),
         Some("error") => Ok(frame.string(":error-code")),
-        Some(_) | None => Err(Broken::ambiguous("a frame does not say what it is")),
+        Some(_) | None => Err(BrokenAnswer::ambiguous("a frame does not say what it is")),
     }
 }
 
-fn next_element(decoder: &mut json_array::Decoder) -> Result<Option<Unit>, Broken> {
+fn next_element(decoder: &mut json_array::Decoder) -> Result<Option<Unit>, BrokenAnswer> {
     let item = match decoder.next_item() {
         Ok(Some(item)) => item,
         Ok(None) => return Ok(None),
-        Err(error @ JsonArrayError::TooLong(_)) => return Err(Broken::bound(error.to_string())),
-        Err(error) => return Err(Broken::malformed(error.to_string())),
+        Err(error @ JsonArrayError::TooLong(_)) => return Err(BrokenAnswer::bound(error.to_string())),
+        Err(error) => return Err(BrokenAnswer::malformed(error.to_string())),
     };
     Ok(Some(match item {
         json_array::Item::Element { before, json } => {

@@ -1,10 +1,10 @@
 //! Asks about tool calls, and notes the decisions and what the answer says of itself.
 
 use super::call::{CallHead, CallOutcome, InputForm, PendingCall, Phase};
-use super::decide::{self, Ruling};
+use super::decide::{self, CallJudgement};
 use super::note::{self, How};
 use super::{GuardSettings, refusal};
-use crate::call::{AnswerFacts, BlockedCall, CallNote, KindsBy, Start, Verdict};
+use crate::call::{AnswerFacts, BlockedCall, CallNote, CallVerdict, KindsBy, Start};
 use crate::provider::kind;
 
 /// The one place through which a dialect's transcript asks about calls and reports facts.
@@ -110,9 +110,9 @@ impl Gate {
             return;
         }
         let verdict = match &call.settled {
-            Some(verdict) => Verdict::clone(verdict),
+            Some(verdict) => CallVerdict::clone(verdict),
             None if call.is_held() => unfinished(),
-            None => Verdict::allowed(),
+            None => CallVerdict::allowed(),
         };
         self.note(call, verdict, How { incomplete: true, ..How::default() });
     }
@@ -183,24 +183,24 @@ impl Gate {
     /// Notes a call at its start if it is denied there.
     fn started(&mut self, mut call: PendingCall) -> PendingCall {
         if let (Phase::Denied(_), Some(verdict)) = (&call.phase, &call.settled) {
-            let verdict = Verdict::clone(verdict);
+            let verdict = CallVerdict::clone(verdict);
             self.note(call.clone(), verdict, How::default());
             call.noted = true;
         }
         call
     }
 
-    fn ruling(&self, call: &PendingCall) -> Ruling {
+    fn ruling(&self, call: &PendingCall) -> CallJudgement {
         if let Some(verdict) = &call.settled {
-            return Ruling::of(Verdict::clone(verdict));
+            return CallJudgement::of(CallVerdict::clone(verdict));
         }
         if self.given_up {
-            return Ruling::of(unfinished());
+            return CallJudgement::of(unfinished());
         }
         let tool = (call.name.as_str(), call.namespace.as_deref());
         let ruling = if call.is_over() {
             let most = self.tool_input_bytes();
-            Ruling::builtin(
+            CallJudgement::builtin(
                 "bound",
                 format!("The tool's input is longer than {most} bytes (limits.toolInputBytes)"),
             )
@@ -209,17 +209,17 @@ impl Gate {
         };
         // Its beginning went on already: a denial because it cannot be read would come too late.
         if !call.is_held() && ruling.unread {
-            return Ruling::of(decide::unread(&self.settings, tool, call.form, &call.input));
+            return CallJudgement::of(decide::unread(&self.settings, tool, call.form, &call.input));
         }
         ruling
     }
 
-    fn note(&mut self, call: PendingCall, verdict: Verdict, how: How) {
+    fn note(&mut self, call: PendingCall, verdict: CallVerdict, how: How) {
         self.notes.push(note::note(call, verdict, how, &self.settings));
     }
 }
 
 /// The verdict on a held call whose end never came.
-fn unfinished() -> Verdict {
-    Verdict::builtin("unparseable", "The answer ended before the call was complete")
+fn unfinished() -> CallVerdict {
+    CallVerdict::builtin("unparseable", "The answer ended before the call was complete")
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::testing::settings;
 use super::{CallHead, CallOutcome, Gate, GuardSettings, InputForm, PendingCall, Phase};
 use crate::call::{
-    Advice, Inputs, Judge, Kind, KindsBy, Shape, Start, Tool, ToolCall, ToolDefinition, Verdict,
+    Advice, CallVerdict, Inputs, Judge, Kind, KindsBy, Shape, Start, Tool, ToolCall, ToolDefinition,
 };
 use crate::provider::kind::Offered;
 
@@ -25,29 +25,29 @@ impl Judge for Rules {
     fn start(&self, tool: &Tool<'_>) -> Start {
         let open = tool.kinds.contains(&Kind::Write) || self.own && tool.kinds.contains(&Kind::Shell);
         match tool.name {
-            "Denied" => Start::Deny(Verdict { advice: Advice::NotAvailable, ..denial() }),
+            "Denied" => Start::Deny(CallVerdict { advice: Advice::NotAvailable, ..denial() }),
             "Recorded" => Start::Observe,
             _ if open => Start::NeedsInput,
-            _ => Start::Allow(Verdict::allowed()),
+            _ => Start::Allow(CallVerdict::allowed()),
         }
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         if let Start::Deny(verdict) = self.start(&call.tool) {
             return verdict;
         }
         let Some(facts) = call.facts else {
             let is_open = self.start(&call.tool) == Start::NeedsInput;
-            return if is_open { denial() } else { Verdict::allowed() };
+            return if is_open { denial() } else { CallVerdict::allowed() };
         };
         let forbidden = facts.commands.iter().any(|command| command.contains("rm"))
             || facts.kind == Kind::Write && facts.paths.iter().any(|path| path.contains(".git/"));
-        if forbidden { denial() } else { Verdict::allowed() }
+        if forbidden { denial() } else { CallVerdict::allowed() }
     }
 }
 
-fn denial() -> Verdict {
-    Verdict::builtin("test", "a test says so")
+fn denial() -> CallVerdict {
+    CallVerdict::builtin("test", "a test says so")
 }
 
 fn gate(rules: Rules) -> Gate {

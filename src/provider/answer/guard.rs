@@ -6,7 +6,9 @@ use super::delta_template::DeltaTemplate;
 use super::encode::{self, Encoder, PartSink};
 use super::framing::{PartReader, Unit};
 use super::unread;
-use super::{Broken, FailurePolicy, Gate, GuardSettings, KeepAlive, Out, Received, StreamEvent, Transcript};
+use super::{
+    BrokenAnswer, FailurePolicy, Gate, GuardSettings, KeepAlive, Out, Received, StreamEvent, Transcript,
+};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, Normalization};
 use crate::provider::adapter::Framing;
 use crate::wire::excerpt::Excerpt;
@@ -27,7 +29,7 @@ pub struct Guard {
     gathered: BytesMut,
     state: GuardState,
     normalization: Normalization,
-    warning: Option<Broken>,
+    warning: Option<BrokenAnswer>,
     /// Whether the first byte of a body that should be an array was seen.
     begun: bool,
     /// The last part without its text: parts that differ from it in their text alone are not parsed.
@@ -46,7 +48,7 @@ enum GuardState {
     /// Nothing is read any more, and everything goes on.
     Passing,
     /// Nothing goes on any more.
-    Ended(Option<Broken>),
+    Ended(Option<BrokenAnswer>),
 }
 
 impl Guard {
@@ -74,7 +76,7 @@ impl Guard {
     ///
     /// # Errors
     /// If the answer must not go on. `out` then ends with the error for the client: the last bytes that it reads.
-    pub fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Broken> {
+    pub fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), BrokenAnswer> {
         if !self.is_reading(&chunk, out)? {
             return Ok(());
         }
@@ -96,7 +98,7 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Self::write`].
-    pub fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
+    pub fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), BrokenAnswer> {
         if !self.is_reading(&Bytes::new(), out)? {
             return Ok(());
         }
@@ -148,8 +150,8 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Self::write`].
-    pub fn exhausted(&mut self, out: &mut Vec<Bytes>) -> Result<(), Broken> {
-        let broken = Broken::bound("too many bytes are held at this moment (limits.bufferedBytes)");
+    pub fn exhausted(&mut self, out: &mut Vec<Bytes>) -> Result<(), BrokenAnswer> {
+        let broken = BrokenAnswer::bound("too many bytes are held at this moment (limits.bufferedBytes)");
         self.fail(broken, &mut PartSink::new(Bytes::new(), out))
     }
 
@@ -157,12 +159,12 @@ impl Guard {
     ///
     /// # Errors
     /// If the answer must not go on: nothing of it is to be sent.
-    pub fn whole(&mut self, body: Bytes) -> Result<Bytes, Broken> {
+    pub fn whole(&mut self, body: Bytes) -> Result<Bytes, BrokenAnswer> {
         let most = self.gate.settings().limits.body_bytes;
         if body.len() > most {
             self.normalization = Normalization::TooLarge;
             let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
-            return if self.observes() { Ok(body) } else { Err(Broken::bound(reason)) };
+            return if self.observes() { Ok(body) } else { Err(BrokenAnswer::bound(reason)) };
         }
         match self.read_whole(&body) {
             Ok(edited) => {
@@ -188,7 +190,7 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Self::whole`].
-    pub fn failure(&mut self, body: Bytes, events: Framing) -> Result<Bytes, Broken> {
+    pub fn failure(&mut self, body: Bytes, events: Framing) -> Result<Bytes, BrokenAnswer> {
         let Some(framing) = unread::framing_of_failure(&body, self.framing, events) else { return Ok(body) };
         if framing == Framing::Whole {
             let read = self.whole(body.clone());
@@ -205,7 +207,7 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Self::whole`].
-    pub fn stream(&mut self, body: Bytes, framing: Framing) -> Result<Bytes, Broken> {
+    pub fn stream(&mut self, body: Bytes, framing: Framing) -> Result<Bytes, BrokenAnswer> {
         self.reframe(framing);
         let mut out = Vec::new();
         self.write(body, &mut out)?;
@@ -220,7 +222,7 @@ impl Guard {
     ///
     /// # Errors
     /// As for [`Self::write`].
-    pub fn message(&mut self, message: Bytes, out: &mut Vec<Bytes>) -> Result<(), Broken> {
+    pub fn message(&mut self, message: Bytes, out: &mut Vec<Bytes>) -> Result<(), BrokenAnswer> {
         if !self.is_reading(&message, out)? {
             return Ok(());
         }
@@ -228,7 +230,7 @@ impl Guard {
         let mut sink = PartSink::new(Bytes::new(), out);
         if message.len() > most {
             let reason = format!("a message is longer than {most} bytes (limits.sseEventBytes)");
-            return self.fail(Broken::bound(reason), &mut sink);
+            return self.fail(BrokenAnswer::bound(reason), &mut sink);
         }
         // A message is one part: it matches as a whole or not at all.
         let run = self.template.run(&message, most);
@@ -304,7 +306,7 @@ impl Guard {
 
     /// Why the answer, or the first part of it that could not be read, passed unread although calls in it could be
     /// denied: `failurePolicy: Open`.
-    pub fn warning(&self) -> Option<&Broken> {
+    pub fn warning(&self) -> Option<&BrokenAnswer> {
         self.warning.as_ref()
     }
 
@@ -331,7 +333,7 @@ impl Guard {
     }
 
     /// Keeps a piece of an answer that comes whole. If it goes on meanwhile, an answer that is too large is not read.
-    fn gather(&mut self, chunk: &[u8], out: &mut Vec<Bytes>) -> Result<(), Broken> {
+    fn gather(&mut self, chunk: &[u8], out: &mut Vec<Bytes>) -> Result<(), BrokenAnswer> {
         self.gathered.extend_from_slice(chunk);
         let limits = &self.gate.settings().limits;
         let most = if self.observes() { limits.event_bytes } else { limits.body_bytes };
@@ -341,7 +343,7 @@ impl Guard {
         self.gathered = BytesMut::new();
         if !self.observes() {
             let reason = format!("the answer is longer than {most} bytes (limits.decodedBodyBytes)");
-            return self.fail(Broken::bound(reason), &mut PartSink::new(Bytes::new(), out));
+            return self.fail(BrokenAnswer::bound(reason), &mut PartSink::new(Bytes::new(), out));
         }
         self.normalization = Normalization::TooLarge;
         self.state = GuardState::Passing;
@@ -349,7 +351,7 @@ impl Guard {
     }
 
     /// Whether bytes are still to be read. If all of them go on unread, they do so here.
-    fn is_reading(&self, bytes: &Bytes, out: &mut Vec<Bytes>) -> Result<bool, Broken> {
+    fn is_reading(&self, bytes: &Bytes, out: &mut Vec<Bytes>) -> Result<bool, BrokenAnswer> {
         if self.observes() && !bytes.is_empty() {
             out.push(bytes.clone());
         }
@@ -367,7 +369,7 @@ impl Guard {
     }
 
     /// Reads all parts that are complete.
-    fn read(&mut self, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn read(&mut self, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         let most = self.gate.settings().limits.event_bytes;
         loop {
             let run = self.template.run(self.reader.untouched(), most);
@@ -382,14 +384,14 @@ impl Guard {
                 Ok(Some(Unit::Filler(_))) if self.observes() => {}
                 Ok(Some(Unit::Filler(raw))) => sink.received(&raw),
                 Ok(Some(Unit::Tail(tail))) => self.tail.push(tail),
-                Ok(Some(Unit::Broken(received, broken))) => self.unreadable(broken, received, sink)?,
+                Ok(Some(Unit::BrokenAnswer(received, broken))) => self.unreadable(broken, received, sink)?,
                 Err(broken) => return self.fail_at(broken, sink),
             }
         }
     }
 
     /// The framing is broken. If nothing can follow, the remaining bytes are one part that cannot be read.
-    fn fail_at(&mut self, broken: Broken, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn fail_at(&mut self, broken: BrokenAnswer, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         if !self.reader.has_ended() || self.observes() {
             return self.fail(broken, sink);
         }
@@ -417,7 +419,7 @@ impl Guard {
     }
 
     /// Reads one part, and lets it go on if it may.
-    fn part(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn part(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         match self.take(&mut received) {
             Ok(()) => self.emit(sink),
             Err(broken) => self.unreadable(broken, received, sink),
@@ -427,10 +429,10 @@ impl Guard {
     /// Lets a part go on that cannot be read, or ends the answer.
     fn unreadable(
         &mut self,
-        broken: Broken,
+        broken: BrokenAnswer,
         received: Received,
         sink: &mut PartSink<'_>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         if self.skips(&broken, &received) {
             self.skip(broken, received, sink)
         } else {
@@ -440,7 +442,7 @@ impl Guard {
 
     /// Reads lines without a field. An error that comes so goes on as it came: some clients read it. Google's take
     /// anything else for a chunk of the answer; all others pass over it.
-    fn bare(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn bare(&mut self, mut received: Received, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         let are_chunks = matches!(self.framing, Framing::Events(form) if !form.comments);
         let document = Document::parse(received.data(), self.gate.settings().limits.json);
         let is_error = document.is_ok_and(|document| unread::is_error(document.root(), are_chunks));
@@ -454,7 +456,7 @@ impl Guard {
 
     /// Whether a part that cannot be read goes on, so that what is behind it is read: no call may be in it, and none
     /// may be under way of which it could be a part.
-    fn skips(&self, broken: &Broken, received: &Received) -> bool {
+    fn skips(&self, broken: &BrokenAnswer, received: &Received) -> bool {
         if self.observes() {
             return broken.forgivable;
         }
@@ -467,7 +469,12 @@ impl Guard {
     }
 
     /// Lets a part go on that cannot be read.
-    fn skip(&mut self, broken: Broken, received: Received, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn skip(
+        &mut self,
+        broken: BrokenAnswer,
+        received: Received,
+        sink: &mut PartSink<'_>,
+    ) -> Result<(), BrokenAnswer> {
         self.out.drain();
         self.transcript.skipped();
         self.normalization = Normalization::Failed;
@@ -480,7 +487,7 @@ impl Guard {
     }
 
     /// Gives one part to the transcript.
-    fn take(&mut self, received: &mut Received) -> Result<(), Broken> {
+    fn take(&mut self, received: &mut Received) -> Result<(), BrokenAnswer> {
         self.template.forget();
         let data = received.data.of(&received.raw);
         let json = if data.is_empty() || received.is_done() { b"null" } else { data };
@@ -502,7 +509,7 @@ impl Guard {
         }
         let most = self.gate.settings().limits.body_bytes;
         if self.kept_bytes() > most {
-            return Err(Broken::bound(format!(
+            return Err(BrokenAnswer::bound(format!(
                 "more than {most} bytes wait for a verdict (limits.decodedBodyBytes)"
             )));
         }
@@ -515,14 +522,14 @@ impl Guard {
         is_cut_from_stream && !self.reader.is_over() && self.out.is_only(received)
     }
 
-    fn read_whole(&mut self, body: &Bytes) -> Result<Option<Vec<u8>>, Broken> {
+    fn read_whole(&mut self, body: &Bytes) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         let document = Document::parse(body, self.gate.settings().limits.json)
             .map_err(|error| unread::json_error("the answer", error))?;
         self.transcript.whole(&document, &mut self.gate)
     }
 
     /// Frames the parts that the transcript lets go on.
-    fn emit(&mut self, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn emit(&mut self, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         let line_end = self.reader.line_end();
         let observes = self.gate.observes();
         for part in self.out.drain() {
@@ -535,13 +542,13 @@ impl Guard {
     }
 
     /// Whether policy lets bytes pass that cannot be read, and in which no call is suspected.
-    fn forgives(&self, broken: &Broken, unread: &[u8]) -> bool {
+    fn forgives(&self, broken: &BrokenAnswer, unread: &[u8]) -> bool {
         let is_open = self.gate.settings().failure == FailurePolicy::Open;
         is_open && broken.forgivable && !self.transcript.suspects(unread)
     }
 
     /// Ends the answer, which cannot be read further. If nothing can be denied, it went on already.
-    fn fail(&mut self, broken: Broken, sink: &mut PartSink<'_>) -> Result<(), Broken> {
+    fn fail(&mut self, broken: BrokenAnswer, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         self.normalization = Normalization::Failed;
         if self.observes() {
             self.out.drain();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Broken;
+use super::BrokenAnswer;
 use crate::fold::is_other_case;
 use crate::wire::json::Value;
 
@@ -10,11 +10,11 @@ use crate::wire::json::Value;
 ///
 /// # Errors
 /// If the key stands twice, or in another case: the client may take the other value.
-pub(in crate::provider) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+pub(in crate::provider) fn get<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, BrokenAnswer> {
     match find(object, key) {
         Ok(value) if object.duplicate().is_none() => Ok(value),
-        Ok(_) => object.get(key).map_err(|duplicate| Broken::ambiguous(format!("{key}: {duplicate}"))),
-        Err(respelled) => Err(Broken::ambiguous(format!("{key}: {respelled}"))),
+        Ok(_) => object.get(key).map_err(|duplicate| BrokenAnswer::ambiguous(format!("{key}: {duplicate}"))),
+        Err(respelled) => Err(BrokenAnswer::ambiguous(format!("{key}: {respelled}"))),
     }
 }
 
@@ -47,7 +47,10 @@ pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Opti
 ///
 /// # Errors
 /// As for [`get`].
-pub(in crate::provider) fn present<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+pub(in crate::provider) fn present<'d>(
+    object: Value<'d>,
+    key: &str,
+) -> Result<Option<Value<'d>>, BrokenAnswer> {
     Ok(get(object, key)?.filter(|value| !value.is_null()))
 }
 
@@ -55,15 +58,18 @@ pub(in crate::provider) fn present<'d>(object: Value<'d>, key: &str) -> Result<O
 ///
 /// # Errors
 /// If the key stands twice, or its value is no string.
-pub(in crate::provider) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+pub(in crate::provider) fn text<'d>(
+    object: Value<'d>,
+    key: &str,
+) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
     let Some(value) = present(object, key)? else { return Ok(None) };
-    value.text().map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no string")))
+    value.text().map(Some).ok_or_else(|| BrokenAnswer::ambiguous(format!("{key} is no string")))
 }
 
 /// The number of a member, without a sign or a fraction; none where it is absent or another number.
 ///
 /// # Errors
 /// If the key stands twice.
-pub(in crate::provider) fn count(object: Value<'_>, key: &str) -> Result<Option<u64>, Broken> {
+pub(in crate::provider) fn count(object: Value<'_>, key: &str) -> Result<Option<u64>, BrokenAnswer> {
     Ok(present(object, key)?.and_then(Value::number_text).and_then(|number| number.parse().ok()))
 }

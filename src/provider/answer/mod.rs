@@ -49,7 +49,7 @@ pub trait Transcript: Send {
     ///
     /// # Errors
     /// If the stream cannot be understood, or must not go on.
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer>;
 
     /// Returns the values of the last part on which nothing depends: with any other string, or whole number, in their
     /// places the part would go on just so and change no state. None if the part, or a second one like it, has any
@@ -68,13 +68,13 @@ pub trait Transcript: Send {
     ///
     /// # Errors
     /// If the answer is not complete without what was held.
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken>;
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer>;
 
     /// Reads an answer that came whole. Returns the edited body; none if the original goes on.
     ///
     /// # Errors
     /// If it cannot be understood, or must not go on.
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken>;
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer>;
 
     /// Whether a call is pending, held or not, so that the next part may belong to it.
     fn is_in_call(&self) -> bool;
@@ -115,7 +115,7 @@ pub enum KeepAlive {
 /// Why an answer does not go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Broken {
+pub struct BrokenAnswer {
     /// The built-in rule: `unparseable`, `bound`.
     pub rule: &'static str,
     /// Text that the agent may read.
@@ -124,7 +124,7 @@ pub struct Broken {
     pub forgivable: bool,
 }
 
-impl Broken {
+impl BrokenAnswer {
     /// Malformed JSON outside a tool call, or a broken grammar of the stream.
     pub fn malformed(reason: impl Into<String>) -> Self {
         Self { rule: "unparseable", reason: reason.into(), forgivable: true }

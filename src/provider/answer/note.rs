@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::call::{InputForm, PendingCall};
-use super::decide::Ruled;
+use super::decide::InnerCallVerdict;
 use super::{GuardSettings, command};
-use crate::call::{CallNote, Input, Inputs, Kind, Verdict};
+use crate::call::{CallNote, CallVerdict, Input, Inputs, Kind};
 use crate::digest::sha256_hex;
 use crate::provider::kind;
 
@@ -21,7 +21,7 @@ pub(super) struct How {
 }
 
 /// The note of a call.
-pub(super) fn note(call: PendingCall, verdict: Verdict, how: How, settings: &GuardSettings) -> CallNote {
+pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: &GuardSettings) -> CallNote {
     let (input_sha256, input) = if how.has_input && !call.is_over() {
         told(&call.input, (&call.name, call.namespace.as_deref()), call.form, settings)
     } else {
@@ -45,7 +45,12 @@ pub(super) fn note(call: PendingCall, verdict: Verdict, how: How, settings: &Gua
 }
 
 /// The note of a call inside another.
-pub(super) fn inner(call: &PendingCall, ruled: Ruled, how: How, settings: &GuardSettings) -> CallNote {
+pub(super) fn inner(
+    call: &PendingCall,
+    ruled: InnerCallVerdict,
+    how: How,
+    settings: &GuardSettings,
+) -> CallNote {
     let (input_sha256, input) = match &ruled.input {
         Some(input) => told(input, (&ruled.name, None), ruled.form, settings),
         None => (None, None),

@@ -1,12 +1,12 @@
 //! The text that replaces a denied tool call (design section 6.5).
 
-use crate::call::Verdict;
+use crate::call::CallVerdict;
 
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 128;
 
 /// Returns the text that replaces a call. It ends a paragraph, because clients join the next text to it.
-pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &Verdict) -> String {
+pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &CallVerdict) -> String {
     let decision = &verdict.decision;
     let rule = decision.rule.as_ref().map_or("postern/builtin/default-deny", |rule| rule.as_str());
     let reason = decision.reason.as_deref().unwrap_or("Denied by policy");

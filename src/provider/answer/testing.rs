@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
-use crate::call::{Advice, Input, Inputs, Judge, Start, Tool, ToolCall, Verdict};
+use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
+use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
 use crate::wire::json;
@@ -29,11 +29,11 @@ impl Judge for Names {
         match tool.name {
             "Denied" => Start::Deny(denial(Advice::NotAvailable)),
             "Held" => Start::NeedsInput,
-            _ => Start::Allow(Verdict::allowed()),
+            _ => Start::Allow(CallVerdict::allowed()),
         }
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         match self.start(&call.tool) {
             Start::Allow(verdict) | Start::Deny(verdict) => verdict,
             Start::Observe | Start::NeedsInput => {
@@ -42,15 +42,15 @@ impl Judge for Names {
                     Input::Text(text) => text.to_owned(),
                 };
                 let is_forbidden = text.contains("forbidden");
-                if is_forbidden { denial(Advice::NotThisUse) } else { Verdict::allowed() }
+                if is_forbidden { denial(Advice::NotThisUse) } else { CallVerdict::allowed() }
             }
         }
     }
 }
 
 /// A denial as [`Names`] says it.
-fn denial(advice: Advice) -> Verdict {
-    Verdict { advice, ..Verdict::builtin("test", "a test says so") }
+fn denial(advice: Advice) -> CallVerdict {
+    CallVerdict { advice, ..CallVerdict::builtin("test", "a test says so") }
 }
 
 /// Denies calls by their number: of so many each first, none at 0. Each is held until its input is there if `holds`.
@@ -66,10 +66,10 @@ impl Every {
         Self { step, holds, asked: AtomicUsize::new(0) }
     }
 
-    fn verdict(&self) -> Verdict {
+    fn verdict(&self) -> CallVerdict {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let is_denied = number.checked_rem(self.step) == Some(0);
-        if is_denied { denial(Advice::NotThisUse) } else { Verdict::allowed() }
+        if is_denied { denial(Advice::NotThisUse) } else { CallVerdict::allowed() }
     }
 }
 
@@ -86,7 +86,7 @@ impl Judge for Every {
         if verdict.decision.denies() { Start::Deny(verdict) } else { Start::Allow(verdict) }
     }
 
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, _: &ToolCall<'_>) -> CallVerdict {
         self.verdict()
     }
 }
@@ -127,12 +127,12 @@ pub fn guarded(
     transcript: Box<dyn Transcript>,
     framing: Framing,
     stream: &[u8],
-) -> (Vec<u8>, Result<(), Broken>) {
+) -> (Vec<u8>, Result<(), BrokenAnswer>) {
     fed(Guard::new(transcript, framing, settings(Names::default())), stream, stream.len().max(1))
 }
 
 /// What a stream becomes that comes in pieces of so many bytes, and how it ended.
-pub fn fed(mut guard: Guard, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), Broken>) {
+pub fn fed(mut guard: Guard, stream: &[u8], piece: usize) -> (Vec<u8>, Result<(), BrokenAnswer>) {
     let mut out = Vec::new();
     for chunk in stream.chunks(piece) {
         if let Err(broken) = guard.write(Bytes::copy_from_slice(chunk), &mut out) {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::testing::{Names, fed, settings};
 use super::{
-    AnswerPart, Broken, CallHead, CallOutcome, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive, Out,
-    PendingCall, StreamEvent, Transcript,
+    AnswerPart, BrokenAnswer, CallHead, CallOutcome, FailurePolicy, Gate, Guard, GuardSettings, KeepAlive,
+    Out, PendingCall, StreamEvent, Transcript,
 };
 use crate::call::Normalization;
 use crate::provider::adapter::Framing;
@@ -27,10 +27,10 @@ struct Small {
 }
 
 impl Transcript for Small {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
-        let text = |key: &str| -> Result<String, Broken> {
-            let value = event.json.get(key).map_err(|error| Broken::ambiguous(error.to_string()))?;
-            Ok::<_, Broken>(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
+        let text = |key: &str| -> Result<String, BrokenAnswer> {
+            let value = event.json.get(key).map_err(|error| BrokenAnswer::ambiguous(error.to_string()))?;
+            Ok::<_, BrokenAnswer>(value.and_then(|value| value.text()).unwrap_or_default().into_owned())
         };
         match (text("type")?.as_str(), self.call.take()) {
             ("call", None) => {
@@ -53,7 +53,7 @@ impl Transcript for Small {
                     out.say(Some("text"), serde_json::json!({"type": "text", "text": text}).to_string());
                 }
             },
-            ("call" | "input" | "stop", _) => return Err(Broken::ambiguous("a call out of order")),
+            ("call" | "input" | "stop", _) => return Err(BrokenAnswer::ambiguous("a call out of order")),
             (_, call) => {
                 self.call = call;
                 out.pass(event);
@@ -62,14 +62,14 @@ impl Transcript for Small {
         Ok(())
     }
 
-    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), BrokenAnswer> {
         self.kept.clear();
         self.call.take().into_iter().for_each(|call| gate.abandon(call));
         Ok(())
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
-        let name = body.root().get("name").map_err(|error| Broken::ambiguous(error.to_string()))?;
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
+        let name = body.root().get("name").map_err(|error| BrokenAnswer::ambiguous(error.to_string()))?;
         let name = name.and_then(|name| name.text()).unwrap_or_default().into_owned();
         Ok(match gate.whole(&CallHead::new("1", &name), "{}") {
             CallOutcome::Passes => None,
@@ -108,7 +108,7 @@ fn observing(framing: Framing) -> Guard {
 }
 
 /// What becomes of a stream of which every split gives the same.
-fn every_split(make: impl Fn() -> Guard, stream: &[u8]) -> (String, Result<(), Broken>) {
+fn every_split(make: impl Fn() -> Guard, stream: &[u8]) -> (String, Result<(), BrokenAnswer>) {
     let (whole, result) = fed(make(), stream, stream.len().max(1));
     for piece in [1, 2, 3, 7, 64] {
         let (split, again) = fed(make(), stream, piece);

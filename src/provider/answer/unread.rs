@@ -1,6 +1,6 @@
 //! Judges bytes that cannot be read: whether a tool call may be in them, and how the body of a failure is framed.
 
-use super::Broken;
+use super::BrokenAnswer;
 use crate::provider::adapter::Framing;
 use crate::wire::json::{JsonError, Kind, Reason, Value};
 
@@ -104,10 +104,10 @@ fn has_event(text: &[u8]) -> bool {
 }
 
 /// Returns why JSON cannot be read: beyond a bound, or malformed.
-pub(super) fn json_error(what: &str, error: JsonError) -> Broken {
+pub(super) fn json_error(what: &str, error: JsonError) -> BrokenAnswer {
     let reason = format!("{what} is not JSON that can be read: {error}");
     match error.reason {
-        Reason::TooLong | Reason::TooMany | Reason::TooDeep => Broken::bound(reason),
+        Reason::TooLong | Reason::TooMany | Reason::TooDeep => BrokenAnswer::bound(reason),
         Reason::NotUtf8
         | Reason::ByteOrderMark
         | Reason::End
@@ -120,7 +120,7 @@ pub(super) fn json_error(what: &str, error: JsonError) -> Broken {
         | Reason::Trailing
         | Reason::Control
         | Reason::Escape
-        | Reason::Surrogate => Broken::malformed(reason),
+        | Reason::Surrogate => BrokenAnswer::malformed(reason),
     }
 }
 

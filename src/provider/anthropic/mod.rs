@@ -11,7 +11,7 @@ mod transcript;
 pub(super) use request::{MessagesVariant, messages_request};
 pub(super) use transcript::MessagesTranscript;
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::compatible;
 use super::endpoint::EndpointMethod::Post;
@@ -81,7 +81,7 @@ impl Adapter for Anthropic {
             .then(|| Box::new(MessagesTranscript::default()) as Box<dyn Transcript>)
     }
 
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer {
         refusal::answer(refusal)
     }
 }

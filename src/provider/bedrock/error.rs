@@ -1,16 +1,16 @@
 //! Errors as AWS writes them: of a request that is refused, and inside a stream that cannot go on.
 
-use crate::call::Answer;
-use crate::provider::adapter::{ErrorAnswer, Refusal};
+use crate::call::DenialForm;
+use crate::provider::adapter::{ErrorAnswer, RefusalMessage};
 use crate::provider::answer::Out;
 
 /// A refusal. No AWS SDK tries again after a 403 or 400.
-pub(super) fn refusal(refusal: &Refusal<'_>) -> ErrorAnswer {
+pub(super) fn refusal(refusal: &RefusalMessage<'_>) -> ErrorAnswer {
     let (status, kind) = match refusal.answer {
-        Answer::Forbidden => (403, "AccessDeniedException"),
-        Answer::TooLarge | Answer::UnsupportedCoding => (400, "ValidationException"),
-        Answer::Limited { .. } => (400, "ServiceQuotaExceededException"),
-        Answer::Recoverable { status, code } => (status, code),
+        DenialForm::Forbidden => (403, "AccessDeniedException"),
+        DenialForm::TooLarge | DenialForm::UnsupportedCoding => (400, "ValidationException"),
+        DenialForm::Limited { .. } => (400, "ServiceQuotaExceededException"),
+        DenialForm::Recoverable { status, code } => (status, code),
     };
     let body = serde_json::json!({"__type": kind, "message": refusal.message}).to_string();
     ErrorAnswer { status, headers: vec![("x-amzn-errortype", kind.to_owned())], body }

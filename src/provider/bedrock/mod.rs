@@ -22,7 +22,7 @@ mod tests;
 
 pub(super) use arn::without_arn;
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::{Get, Post};
 use super::endpoint::{Endpoints, Mount};
@@ -113,7 +113,7 @@ impl Adapter for Bedrock {
         }
     }
 
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer {
         error::refusal(refusal)
     }
 }

@@ -1,20 +1,20 @@
 //! Parts of answers that nobody here knows: they pass, unless something like a call is in them.
 
 use crate::fold::fold;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::Value;
 
 /// Looks through a part of an answer, or all of it.
 ///
 /// # Errors
 /// If it may hold a call of a tool in an unknown form.
-pub(super) fn check(value: Value<'_>) -> Result<(), Broken> {
+pub(super) fn check(value: Value<'_>) -> Result<(), BrokenAnswer> {
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {
         rest.extend(value.items().into_iter().flatten());
         for entry in value.entries().into_iter().flatten() {
             if is_of_tools(entry.key) && !is_nothing(entry.value) {
-                return Err(Broken::ambiguous(
+                return Err(BrokenAnswer::ambiguous(
                     "the answer may hold a tool call, in a form that is not known",
                 ));
             }

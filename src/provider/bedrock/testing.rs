@@ -5,12 +5,12 @@ use std::sync::Mutex;
 use http::HeaderMap;
 
 use crate::call::{
-    Advice, Api, Decision, Denial, Dialect, Hosted, HostedAction, Judge, Judgement, Service, Start, Terms,
-    Tool, ToolCall, Vendor, Verdict,
+    Advice, Api, CallVerdict, Decision, Denial, Dialect, HostedAction, HostedToolVerdict, Judge, Judgement,
+    Service, Start, Terms, Tool, ToolCall, Vendor,
 };
 use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
 use crate::provider::answer::testing::{fed, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 use crate::provider::bedrock::Bedrock;
 use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::event_stream::{self, Decoder, Header};
@@ -33,9 +33,9 @@ fn decided(allows: bool) -> Decision {
 }
 
 impl Terms for Rules {
-    fn hosted_tool(&self, _: &str) -> Hosted {
+    fn hosted_tool(&self, _: &str) -> HostedToolVerdict {
         let decision = decided(self.action == HostedAction::Keep);
-        Hosted { action: self.action, decision, audited: None }
+        HostedToolVerdict { action: self.action, decision, audited: None }
     }
 
     fn provider_state(&self) -> Judgement {
@@ -106,21 +106,21 @@ impl Judge for Turns {
         }
     }
 
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, _: &ToolCall<'_>) -> CallVerdict {
         match self {
-            Self::AllowAll => Verdict::allowed(),
+            Self::AllowAll => CallVerdict::allowed(),
             Self::DenyAll | Self::DenyAtStart => denied(Advice::NotThisUse),
             Self::EveryOther(count) => {
                 let mut count = count.lock().unwrap();
                 *count += 1;
-                if *count % 2 == 0 { Verdict::allowed() } else { denied(Advice::NotThisUse) }
+                if *count % 2 == 0 { CallVerdict::allowed() } else { denied(Advice::NotThisUse) }
             }
         }
     }
 }
 
-fn denied(advice: Advice) -> Verdict {
-    Verdict { advice, ..Verdict::builtin("test", "a test says so") }
+fn denied(advice: Advice) -> CallVerdict {
+    CallVerdict { advice, ..CallVerdict::builtin("test", "a test says so") }
 }
 
 /// A guard of an answer to this path.
@@ -137,12 +137,12 @@ pub(super) fn streamed(
     judge: impl Judge + 'static,
     stream: &[u8],
     piece: usize,
-) -> (Vec<u8>, Result<(), Broken>) {
+) -> (Vec<u8>, Result<(), BrokenAnswer>) {
     fed(guard(path, judge), stream, piece)
 }
 
 /// What a whole answer becomes.
-pub(super) fn whole(path: &str, judge: impl Judge + 'static, body: &str) -> Result<String, Broken> {
+pub(super) fn whole(path: &str, judge: impl Judge + 'static, body: &str) -> Result<String, BrokenAnswer> {
     let body = guard(path, judge).whole(body.to_owned().into())?;
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }

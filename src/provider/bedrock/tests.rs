@@ -2,7 +2,7 @@
 
 use super::testing::{KEEP, REFUSE, STRIP, drafted, outcome};
 use super::*;
-use crate::call::Answer;
+use crate::call::DenialForm;
 
 const CONVERSE: &str = "us.amazon.nova-2-lite-v1%3A0/converse";
 const SPEC: &str = r#"{"toolSpec":{"name":"run","inputSchema":{"json":{}}}}"#;
@@ -300,11 +300,11 @@ fn a_refusal_is_an_exception_of_aws() {
         dialect: Some(Dialect::Bedrock),
     };
     for (answer, status, kind) in [
-        (Answer::Forbidden, 403, "AccessDeniedException"),
-        (Answer::TooLarge, 400, "ValidationException"),
-        (Answer::UnsupportedCoding, 400, "ValidationException"),
+        (DenialForm::Forbidden, 403, "AccessDeniedException"),
+        (DenialForm::TooLarge, 400, "ValidationException"),
+        (DenialForm::UnsupportedCoding, 400, "ValidationException"),
     ] {
-        let said = Bedrock.refusal(&Refusal { service, message: "no \"x\"", answer });
+        let said = Bedrock.refusal(&RefusalMessage { service, message: "no \"x\"", answer });
         assert_eq!(said.status, status);
         assert_eq!(said.headers, [("x-amzn-errortype", kind.to_owned())]);
         assert_eq!(said.body, format!(r#"{{"__type":"{kind}","message":"no \"x\""}}"#));

@@ -1,6 +1,6 @@
 //! What tests of requests share: a policy that says one thing of each kind, and a request read under it.
 
-use crate::call::{Decision, Denial, Hosted, HostedAction, Judgement, Terms};
+use crate::call::{Decision, Denial, HostedAction, HostedToolVerdict, Judgement, Terms};
 use crate::decision::Verdict;
 use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::json::{Document, Limits};
@@ -28,12 +28,12 @@ fn judgement(allowed: bool, reason: &str) -> Judgement {
 }
 
 impl Terms for Policy {
-    fn hosted_tool(&self, tool_type: &str) -> Hosted {
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict {
         if self.allowed.contains(&tool_type) {
             let decision = decision(Verdict::Allow, tool_type);
-            return Hosted { action: HostedAction::Keep, decision, audited: None };
+            return HostedToolVerdict { action: HostedAction::Keep, decision, audited: None };
         }
-        Hosted { action: self.action, decision: decision(Verdict::Deny, tool_type), audited: None }
+        HostedToolVerdict { action: self.action, decision: decision(Verdict::Deny, tool_type), audited: None }
     }
 
     fn provider_state(&self) -> Judgement {

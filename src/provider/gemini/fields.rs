@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::call::Denial;
 use crate::fold::is_other_case;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{Duplicate, Value};
 
 /// The fields of one message, in their order, those that are null left out.
@@ -73,8 +73,8 @@ impl FieldError {
     }
 
     /// Returns the error for an answer.
-    pub(super) fn broken(self) -> Broken {
-        Broken::ambiguous(format!("the answer cannot be understood: {self}"))
+    pub(super) fn broken(self) -> BrokenAnswer {
+        BrokenAnswer::ambiguous(format!("the answer cannot be understood: {self}"))
     }
 }
 

@@ -6,7 +6,7 @@ mod refusal;
 mod request;
 mod target;
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
@@ -106,7 +106,7 @@ impl Adapter for Gemini {
             .then(|| Box::new(GeminiTranscript::default()) as Box<dyn Transcript>)
     }
 
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer {
         refusal::answer(refusal)
     }
 }

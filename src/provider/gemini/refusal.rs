@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use crate::call::Answer;
-use crate::provider::adapter::{ErrorAnswer, Refusal};
+use crate::call::DenialForm;
+use crate::provider::adapter::{ErrorAnswer, RefusalMessage};
 
 const FORBIDDEN: (u16, &str) = (403, "PERMISSION_DENIED");
 
 /// A refused request, as an answer of its own.
-pub(super) fn answer(refusal: &Refusal<'_>) -> ErrorAnswer {
+pub(super) fn answer(refusal: &RefusalMessage<'_>) -> ErrorAnswer {
     let (status, word) = match refusal.answer {
-        Answer::Forbidden => FORBIDDEN,
-        Answer::TooLarge => (413, "INVALID_ARGUMENT"),
-        Answer::UnsupportedCoding => (415, "INVALID_ARGUMENT"),
-        Answer::Limited { .. } => (400, "FAILED_PRECONDITION"),
-        Answer::Recoverable { status, code } => (status, code),
+        DenialForm::Forbidden => FORBIDDEN,
+        DenialForm::TooLarge => (413, "INVALID_ARGUMENT"),
+        DenialForm::UnsupportedCoding => (415, "INVALID_ARGUMENT"),
+        DenialForm::Limited { .. } => (400, "FAILED_PRECONDITION"),
+        DenialForm::Recoverable { status, code } => (status, code),
     };
     ErrorAnswer { status, headers: Vec::new(), body: body((status, word), refusal.message) }
 }
@@ -34,10 +34,10 @@ mod tests {
     use super::*;
     use crate::call::{Api, Dialect, Service, Vendor};
 
-    fn said(answer: Answer) -> (u16, String) {
+    fn said(answer: DenialForm) -> (u16, String) {
         let service =
             Service { vendor: Vendor::Gemini, api: Api::GenerateContent, dialect: Some(Dialect::Gemini) };
-        let error = super::answer(&Refusal { service, message: "blocked\n\"why\"", answer });
+        let error = super::answer(&RefusalMessage { service, message: "blocked\n\"why\"", answer });
         (error.status, error.body)
     }
 
@@ -48,12 +48,12 @@ mod tests {
                 format!(r#"{{"error":{{"code":{code},"message":"blocked\n\"why\"","status":"{status}"}}}}"#);
             (code, body)
         };
-        assert_eq!(said(Answer::Forbidden), expect(403, "PERMISSION_DENIED"));
-        assert_eq!(said(Answer::TooLarge), expect(413, "INVALID_ARGUMENT"));
-        assert_eq!(said(Answer::UnsupportedCoding), expect(415, "INVALID_ARGUMENT"));
-        let limited = Answer::Limited { retry_after_seconds: 1 };
+        assert_eq!(said(DenialForm::Forbidden), expect(403, "PERMISSION_DENIED"));
+        assert_eq!(said(DenialForm::TooLarge), expect(413, "INVALID_ARGUMENT"));
+        assert_eq!(said(DenialForm::UnsupportedCoding), expect(415, "INVALID_ARGUMENT"));
+        let limited = DenialForm::Limited { retry_after_seconds: 1 };
         assert_eq!(said(limited), expect(400, "FAILED_PRECONDITION"));
-        let recoverable = Answer::Recoverable { status: 404, code: "NOT_FOUND" };
+        let recoverable = DenialForm::Recoverable { status: 404, code: "NOT_FOUND" };
         assert_eq!(said(recoverable), expect(404, "NOT_FOUND"));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::chunk::{CallKey, CallPiece};
 use super::extent::InputExtent;
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, InputForm, PendingCall, Phase};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate, InputForm, PendingCall, Phase};
 
 /// How many calls a choice may have.
 const MOST_CALLS: usize = 1024;
@@ -62,12 +62,12 @@ impl ChoiceState {
     ///
     /// # Errors
     /// If clients would make different calls of it.
-    pub(super) fn take(&mut self, piece: &CallPiece<'_>, gate: &mut Gate) -> Result<usize, Broken> {
+    pub(super) fn take(&mut self, piece: &CallPiece<'_>, gate: &mut Gate) -> Result<usize, BrokenAnswer> {
         let known = self.find(piece)?;
         let number = known.unwrap_or(self.calls.len());
         if known.is_none() {
             if number >= MOST_CALLS {
-                return Err(Broken::bound(format!("a choice has more than {MOST_CALLS} tool calls")));
+                return Err(BrokenAnswer::bound(format!("a choice has more than {MOST_CALLS} tool calls")));
             }
             self.finish_complete(gate);
             self.calls.push(TrackedCall::new(piece.key));
@@ -86,17 +86,17 @@ impl ChoiceState {
         Ok(number)
     }
 
-    fn find(&self, piece: &CallPiece<'_>) -> Result<Option<usize>, Broken> {
+    fn find(&self, piece: &CallPiece<'_>) -> Result<Option<usize>, BrokenAnswer> {
         let is_numbered =
             || self.numbers.range(CallKey::Index(0)..=CallKey::Index(u64::MAX)).next().is_some();
         // Clients join pieces by index. Without one, an entry with a name is a whole call of its own.
         match piece.key {
             CallKey::Missing if is_numbered() || piece.name.is_none() => {
-                Err(Broken::ambiguous("a piece of a tool call does not say of which"))
+                Err(BrokenAnswer::ambiguous("a piece of a tool call does not say of which"))
             }
             CallKey::Missing => Ok(None),
             CallKey::Index(_) if self.numbers.contains_key(&CallKey::Missing) => {
-                Err(Broken::ambiguous("some tool calls have an index, others have none"))
+                Err(BrokenAnswer::ambiguous("some tool calls have an index, others have none"))
             }
             key @ (CallKey::Index(_) | CallKey::Function) => Ok(self.numbers.get(&key).copied()),
         }
@@ -215,23 +215,23 @@ impl TrackedCall {
     }
 
     /// Some clients join names and ids that come again, some take the last, some begin another call.
-    fn identify(&mut self, piece: &CallPiece<'_>) -> Result<(), Broken> {
+    fn identify(&mut self, piece: &CallPiece<'_>) -> Result<(), BrokenAnswer> {
         for (known, said) in [(&mut self.id, &piece.id), (&mut self.name, &piece.name)] {
             let Some(said) = said else { continue };
             if known.is_empty() {
                 known.push_str(said);
             } else if known != said {
-                return Err(Broken::ambiguous("a tool call has two names or two ids"));
+                return Err(BrokenAnswer::ambiguous("a tool call has two names or two ids"));
             }
         }
         Ok(())
     }
 
-    fn feed(&mut self, piece: &CallPiece<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn feed(&mut self, piece: &CallPiece<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         if let Some(form) = piece.form
             && *self.form.get_or_insert(form) != form
         {
-            return Err(Broken::ambiguous("a tool call is of two kinds"));
+            return Err(BrokenAnswer::ambiguous("a tool call is of two kinds"));
         }
         match &mut self.state {
             CallState::Unnamed(input) => {
@@ -242,7 +242,7 @@ impl TrackedCall {
             }
             CallState::Open(call) => call.push(&piece.input, gate),
             CallState::Passed(true) if !piece.input.trim().is_empty() => {
-                return Err(Broken::ambiguous("a tool call goes on after its end"));
+                return Err(BrokenAnswer::ambiguous("a tool call goes on after its end"));
             }
             CallState::Passed(_) | CallState::Denied(_) | CallState::Gone => {}
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::provider::answer::{Broken, InputForm, member};
+use crate::provider::answer::{BrokenAnswer, InputForm, member};
 use crate::wire::json::{Kind, Value};
 
 /// A choice, with the object that says what is new in it.
@@ -38,42 +38,42 @@ pub(super) enum CallKey {
 ///
 /// # Errors
 /// If a key stands twice, or this one in another case: clients differ in which of the two they take.
-pub(super) fn entry<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+pub(super) fn entry<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, BrokenAnswer> {
     if let Some(duplicate) = object.duplicate() {
-        return Err(Broken::ambiguous(duplicate.to_string()));
+        return Err(BrokenAnswer::ambiguous(duplicate.to_string()));
     }
     member::present(object, key)
 }
 
 /// The choices of a document, each with its entry `key` (`delta` or `message`); none where it has no choices.
-pub(super) fn choices<'d>(root: Value<'d>, key: &str) -> Result<Vec<ChunkChoice<'d>>, Broken> {
+pub(super) fn choices<'d>(root: Value<'d>, key: &str) -> Result<Vec<ChunkChoice<'d>>, BrokenAnswer> {
     if root.kind() != Kind::Object {
         return Ok(Vec::new());
     }
     let Some(list) = entry(root, "choices")? else { return Ok(Vec::new()) };
-    let items = list.items().ok_or_else(|| Broken::malformed("`choices` is no list"))?;
+    let items = list.items().ok_or_else(|| BrokenAnswer::malformed("`choices` is no list"))?;
     items.enumerate().map(|(position, value)| choice(value, position as u64, key)).collect()
 }
 
-fn choice<'d>(value: Value<'d>, position: u64, key: &str) -> Result<ChunkChoice<'d>, Broken> {
+fn choice<'d>(value: Value<'d>, position: u64, key: &str) -> Result<ChunkChoice<'d>, BrokenAnswer> {
     if value.kind() != Kind::Object {
-        return Err(Broken::malformed("a choice is no object"));
+        return Err(BrokenAnswer::malformed("a choice is no object"));
     }
     let index = entry(value, "index")?.map_or(Ok(position), number)?;
     let finish = entry(value, "finish_reason")?.and_then(Value::text);
     Ok(ChunkChoice { index, value, said: entry(value, key)?, finish })
 }
 
-fn number(value: Value<'_>) -> Result<u64, Broken> {
+fn number(value: Value<'_>) -> Result<u64, BrokenAnswer> {
     let number = value.number_text().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Broken::ambiguous("an `index` is no number"))
+    number.ok_or_else(|| BrokenAnswer::ambiguous("an `index` is no number"))
 }
 
 /// The calls that a delta or message speaks of: those of `tool_calls`, in their order, then `function_call`.
-pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<CallPiece<'d>>, Broken> {
+pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<CallPiece<'d>>, BrokenAnswer> {
     let mut pieces = Vec::new();
     if let Some(list) = entry(said, "tool_calls")? {
-        let items = list.items().ok_or_else(|| Broken::ambiguous("`tool_calls` is no list"))?;
+        let items = list.items().ok_or_else(|| BrokenAnswer::ambiguous("`tool_calls` is no list"))?;
         for item in items {
             pieces.push(piece(item)?);
         }
@@ -87,16 +87,18 @@ pub(super) fn pieces<'d>(said: Value<'d>) -> Result<Vec<CallPiece<'d>>, Broken> 
     Ok(pieces)
 }
 
-fn piece(item: Value<'_>) -> Result<CallPiece<'_>, Broken> {
+fn piece(item: Value<'_>) -> Result<CallPiece<'_>, BrokenAnswer> {
     if item.kind() != Kind::Object {
-        return Err(Broken::ambiguous("a tool call is no object"));
+        return Err(BrokenAnswer::ambiguous("a tool call is no object"));
     }
     let key =
         entry(item, "index")?.map_or(Ok(CallKey::Missing), |index| number(index).map(CallKey::Index))?;
     let id = text(item, "id")?;
     let mut piece = CallPiece { key, id, name: None, form: None, input: Cow::default() };
     match (entry(item, "function")?, entry(item, "custom")?) {
-        (Some(_), Some(_)) => return Err(Broken::ambiguous("a tool call has a function and a custom tool")),
+        (Some(_), Some(_)) => {
+            return Err(BrokenAnswer::ambiguous("a tool call has a function and a custom tool"));
+        }
         (Some(function), None) => body(&mut piece, function, "arguments", InputForm::Json)?,
         (None, Some(custom)) => body(&mut piece, custom, "input", InputForm::Text)?,
         (None, None) => {
@@ -107,9 +109,14 @@ fn piece(item: Value<'_>) -> Result<CallPiece<'_>, Broken> {
     Ok(piece)
 }
 
-fn body<'d>(piece: &mut CallPiece<'d>, body: Value<'d>, key: &str, form: InputForm) -> Result<(), Broken> {
+fn body<'d>(
+    piece: &mut CallPiece<'d>,
+    body: Value<'d>,
+    key: &str,
+    form: InputForm,
+) -> Result<(), BrokenAnswer> {
     if body.kind() != Kind::Object {
-        return Err(Broken::ambiguous("the body of a tool call is no object"));
+        return Err(BrokenAnswer::ambiguous("the body of a tool call is no object"));
     }
     piece.name = text(body, "name")?;
     piece.form = Some(form);
@@ -121,9 +128,10 @@ fn body<'d>(piece: &mut CallPiece<'d>, body: Value<'d>, key: &str, form: InputFo
 }
 
 /// A string that says something.
-fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
     let Some(value) = entry(object, key)? else { return Ok(None) };
-    let text =
-        value.text().ok_or_else(|| Broken::ambiguous(format!("`{key}` of a tool call is no string")))?;
+    let text = value
+        .text()
+        .ok_or_else(|| BrokenAnswer::ambiguous(format!("`{key}` of a tool call is no string")))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }

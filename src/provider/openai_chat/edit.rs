@@ -2,7 +2,7 @@
 
 use super::choice::EntryEdit;
 use super::chunk::entry;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{EditError, Edits, Value};
 
 /// Makes the edits for the calls of a delta or message. `actions` are one for each entry of `tool_calls`, in their
@@ -17,7 +17,7 @@ pub(super) fn calls<'d>(
     actions: Vec<EntryEdit>,
     mut texts: Vec<String>,
     spoke: bool,
-) -> Result<(), Broken> {
+) -> Result<(), BrokenAnswer> {
     let mut actions = actions.into_iter();
     if let Some(list) = entry(said, "tool_calls")? {
         let items: Vec<Value<'d>> = list.items().into_iter().flatten().collect();
@@ -45,7 +45,7 @@ fn text(action: EntryEdit) -> Option<String> {
     }
 }
 
-fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &EntryEdit) -> Result<(), Broken> {
+fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &EntryEdit) -> Result<(), BrokenAnswer> {
     match action {
         EntryEdit::Remove(_) => edits.remove(item).map_err(broken),
         EntryEdit::Keep(None) => Ok(()),
@@ -57,9 +57,10 @@ fn call<'d>(edits: &mut Edits<'d>, item: Value<'d>, action: &EntryEdit) -> Resul
 }
 
 /// Adds text to the content, as a paragraph of its own.
-fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> Result<(), Broken> {
+fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> Result<(), BrokenAnswer> {
     let begun = if spoke { format!("\n\n{text}") } else { text.to_owned() };
-    let Some(content) = said.get("content").map_err(|error| Broken::ambiguous(error.to_string()))? else {
+    let Some(content) = said.get("content").map_err(|error| BrokenAnswer::ambiguous(error.to_string()))?
+    else {
         return edits.insert(said, "content", &quoted(&begun)).map_err(broken);
     };
     if content.items().is_some() {
@@ -76,11 +77,11 @@ fn say<'d>(edits: &mut Edits<'d>, said: Value<'d>, text: &str, spoke: bool) -> R
     if content.is_null() || content.text().is_some() {
         return edits.replace(content, quoted(&begun)).map_err(broken);
     }
-    Err(Broken::ambiguous("`content` is neither text nor a list"))
+    Err(BrokenAnswer::ambiguous("`content` is neither text nor a list"))
 }
 
 /// Corrects the reason for which a choice ended where none of its calls goes on.
-pub(super) fn finish<'d>(edits: &mut Edits<'d>, choice: Value<'d>) -> Result<(), Broken> {
+pub(super) fn finish<'d>(edits: &mut Edits<'d>, choice: Value<'d>) -> Result<(), BrokenAnswer> {
     let Some(reason) = entry(choice, "finish_reason")? else { return Ok(()) };
     if reason.says("tool_calls") || reason.says("function_call") {
         return edits.replace(reason, r#""stop""#).map_err(broken);
@@ -93,6 +94,6 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-pub(super) fn broken(error: EditError) -> Broken {
-    Broken::ambiguous(error.to_string())
+pub(super) fn broken(error: EditError) -> BrokenAnswer {
+    BrokenAnswer::ambiguous(error.to_string())
 }

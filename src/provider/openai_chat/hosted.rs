@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::chunk::entry;
 use super::edit::broken;
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate};
 use crate::wire::json::{Edits, Kind, Value};
 
 const LIST: &str = "executed_tools";
@@ -18,7 +18,7 @@ pub(super) fn ask(
     said: Value<'_>,
     fates: &mut BTreeMap<u64, CallOutcome>,
     gate: &mut Gate,
-) -> Result<bool, Broken> {
+) -> Result<bool, BrokenAnswer> {
     let mut cut = false;
     for (number, item) in items(said)? {
         if let std::collections::btree_map::Entry::Vacant(vacant) = fates.entry(number) {
@@ -43,7 +43,7 @@ pub(super) fn cut<'d>(
     edits: &mut Edits<'d>,
     said: Value<'d>,
     fates: &mut BTreeMap<u64, CallOutcome>,
-) -> Result<Vec<String>, Broken> {
+) -> Result<Vec<String>, BrokenAnswer> {
     let mut texts = Vec::new();
     for (number, item) in items(said)? {
         if let Some(CallOutcome::Denied(text)) = fates.get_mut(&number) {
@@ -55,14 +55,14 @@ pub(super) fn cut<'d>(
     Ok(texts)
 }
 
-fn items(said: Value<'_>) -> Result<Vec<(u64, Value<'_>)>, Broken> {
+fn items(said: Value<'_>) -> Result<Vec<(u64, Value<'_>)>, BrokenAnswer> {
     let Some(list) = entry(said, LIST)? else { return Ok(Vec::new()) };
-    let items = list.items().ok_or_else(|| Broken::ambiguous("`executed_tools` is no list"))?;
+    let items = list.items().ok_or_else(|| BrokenAnswer::ambiguous("`executed_tools` is no list"))?;
     items
         .enumerate()
         .map(|(position, item)| {
             if item.kind() != Kind::Object {
-                return Err(Broken::ambiguous("an entry of `executed_tools` is no object"));
+                return Err(BrokenAnswer::ambiguous("an entry of `executed_tools` is no object"));
             }
             let index = entry(item, "index")?.and_then(Value::number_text).and_then(|text| text.parse().ok());
             Ok((index.unwrap_or(position as u64), item))
@@ -70,7 +70,7 @@ fn items(said: Value<'_>) -> Result<Vec<(u64, Value<'_>)>, Broken> {
         .collect()
 }
 
-fn text<'d>(item: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+fn text<'d>(item: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
     Ok(entry(item, key)?.and_then(Value::text))
 }
 
@@ -82,7 +82,7 @@ fn text<'d>(item: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> 
 pub(super) fn failed_generation(
     document: &crate::wire::json::Document<'_>,
     gate: &mut Gate,
-) -> Result<Option<Vec<u8>>, Broken> {
+) -> Result<Option<Vec<u8>>, BrokenAnswer> {
     let root = document.root();
     let Some(error) = failed(root)? else { return Ok(None) };
     let Some(generation) = entry(error, "failed_generation")? else { return Ok(None) };
@@ -95,7 +95,7 @@ pub(super) fn failed_generation(
 }
 
 /// The `error` of an answer or an event.
-pub(super) fn failed(root: Value<'_>) -> Result<Option<Value<'_>>, Broken> {
+pub(super) fn failed(root: Value<'_>) -> Result<Option<Value<'_>>, BrokenAnswer> {
     if root.kind() != Kind::Object {
         return Ok(None);
     }

@@ -26,12 +26,12 @@ mod whole;
 #[cfg(test)]
 mod whole_tests;
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::RequestEditor;
-use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
+use crate::call::{Api, Denial, DenialForm, Dialect, RequestFacts};
 use crate::wire::sse;
 
 pub(super) const CHAT: Endpoints = Endpoints {
@@ -84,14 +84,14 @@ impl Adapter for OpenAiChat {
         Some(Box::new(transcript::ChatTranscript::default()))
     }
 
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer {
         let (status, code) = match refusal.answer {
-            Answer::Forbidden => (400, "policy_violation"),
-            Answer::TooLarge => (413, "request_too_large"),
-            Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
+            DenialForm::Forbidden => (400, "policy_violation"),
+            DenialForm::TooLarge => (413, "request_too_large"),
+            DenialForm::UnsupportedCoding => (415, "unsupported_content_encoding"),
             // A client hides the message of a 429, and tries again.
-            Answer::Limited { .. } => (400, "rate_limit_exceeded"),
-            Answer::Recoverable { status, code } => (status, code),
+            DenialForm::Limited { .. } => (400, "rate_limit_exceeded"),
+            DenialForm::Recoverable { status, code } => (status, code),
         };
         ErrorAnswer { status, headers: Vec::new(), body: error(refusal.message, code) }
     }

@@ -3,8 +3,8 @@
 use http::HeaderMap;
 
 use super::OpenAiChat;
-use crate::call::{Answer, Api, Denial, Dialect, HostedAction, Service, Vendor};
-use crate::provider::adapter::{Adapter, Framing, ModelRequestHead, Refusal};
+use crate::call::{Api, Denial, DenialForm, Dialect, HostedAction, Service, Vendor};
+use crate::provider::adapter::{Adapter, Framing, ModelRequestHead, RefusalMessage};
 use crate::provider::compatible::testing::{Policy, STRICT, drafted, outcome};
 use crate::provider::request::EditedRequest;
 
@@ -244,13 +244,13 @@ fn whether_files_may_be_changed_is_told_by_the_tools() {
 #[test]
 fn a_refusal_has_the_shape_of_the_dialect() {
     for (answer, status) in [
-        (Answer::Forbidden, 400),
-        (Answer::TooLarge, 413),
-        (Answer::UnsupportedCoding, 415),
-        (Answer::Recoverable { status: 426, code: "x" }, 426),
-        (Answer::Limited { retry_after_seconds: 1 }, 400),
+        (DenialForm::Forbidden, 400),
+        (DenialForm::TooLarge, 413),
+        (DenialForm::UnsupportedCoding, 415),
+        (DenialForm::Recoverable { status: 426, code: "x" }, 426),
+        (DenialForm::Limited { retry_after_seconds: 1 }, 400),
     ] {
-        let refusal = Refusal { service: service(Vendor::Groq), message: "a \"b\"\nc", answer };
+        let refusal = RefusalMessage { service: service(Vendor::Groq), message: "a \"b\"\nc", answer };
         let said = OpenAiChat.refusal(&refusal);
         let body: serde_json::Value = serde_json::from_str(&said.body).unwrap();
         assert_eq!((said.status, body["error"]["message"].as_str()), (status, Some("a \"b\"\nc")));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::choice::{ChoiceState, EntryEdit};
 use super::transcript::{ReadChunk, says};
 use super::{chunk, edit, hosted};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{Document, Edits, Value};
 
 /// How a chunk goes on.
@@ -42,7 +42,7 @@ pub(super) fn chunk(
     document: &Document<'_>,
     own: &ReadChunk,
     known: &mut BTreeMap<u64, ChoiceState>,
-) -> Result<Rewritten, Broken> {
+) -> Result<Rewritten, BrokenAnswer> {
     let root = document.root();
     let mut edits = Edits::new(document);
     let mut is_void = root

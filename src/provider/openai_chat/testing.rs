@@ -9,7 +9,7 @@ use super::transcript::ChatTranscript;
 use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 
 /// A stream of these chunks, with the marker at its end.
 pub(super) fn stream(chunks: &[impl AsRef<str>]) -> String {
@@ -22,7 +22,7 @@ pub(super) fn judged(
     stream: &str,
     judge: impl Judge + 'static,
     piece: usize,
-) -> (String, Result<(), Broken>) {
+) -> (String, Result<(), BrokenAnswer>) {
     let guard = Guard::new(Box::new(ChatTranscript::default()), Framing::Events(FORM), settings(judge));
     let (out, result) = fed(guard, stream.as_bytes(), piece);
     (String::from_utf8(out).unwrap(), result)

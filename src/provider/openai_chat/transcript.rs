@@ -9,7 +9,7 @@ use super::choice::ChoiceState;
 use super::chunk;
 use super::rewrite::{self, Rewritten};
 use super::{error, hosted, usage, whole};
-use crate::provider::answer::{self, AnswerPart, Broken, Gate, KeepAlive, Out, Received, StreamEvent};
+use crate::provider::answer::{self, AnswerPart, BrokenAnswer, Gate, KeepAlive, Out, Received, StreamEvent};
 use crate::wire::json::{Document, Kind, Limits, Value};
 
 /// How many choices an answer may have; OpenAI's `n` is at most 128.
@@ -70,7 +70,7 @@ pub(super) struct ChunkCall {
 }
 
 impl answer::Transcript for ChatTranscript {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         if event.is_done() {
             self.done = true;
             self.choices.values_mut().for_each(|choice| choice.finish(gate));
@@ -80,13 +80,13 @@ impl answer::Transcript for ChatTranscript {
             return Ok(());
         }
         if event.json.kind() != Kind::Object {
-            return Err(Broken::malformed("a chunk is no object"));
+            return Err(BrokenAnswer::malformed("a chunk is no object"));
         }
         let chunk = self.read(event, gate)?;
         self.flush(out)?;
         if let Some(edited) = failed(event, gate)? {
             if !chunk.pieces.is_empty() {
-                return Err(Broken::ambiguous("a chunk is an error and has tool calls"));
+                return Err(BrokenAnswer::ambiguous("a chunk is an error and has tool calls"));
             }
             out.say(None, edited);
         } else if self.waits(&chunk) {
@@ -120,7 +120,7 @@ impl answer::Transcript for ChatTranscript {
         free
     }
 
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         for choice in self.choices.values_mut() {
             if self.done { choice.finish(gate) } else { choice.break_off(gate) }
         }
@@ -128,7 +128,7 @@ impl answer::Transcript for ChatTranscript {
         self.flush(out)
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         whole::read(body, gate)
     }
 
@@ -154,7 +154,7 @@ impl answer::Transcript for ChatTranscript {
 
 impl ChatTranscript {
     /// Takes up what a chunk says, and decides what it completes.
-    fn read(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<ReadChunk, Broken> {
+    fn read(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<ReadChunk, BrokenAnswer> {
         let root = event.json;
         let choices = chunk::choices(root, "delta")?;
         usage::read(root, &choices, &mut gate.facts)?;
@@ -162,10 +162,10 @@ impl ChatTranscript {
         for own in &choices {
             let number = own.index;
             if self.choices.len() >= MOST_CHOICES && !self.choices.contains_key(&number) {
-                return Err(Broken::bound(format!("an answer has more than {MOST_CHOICES} choices")));
+                return Err(BrokenAnswer::bound(format!("an answer has more than {MOST_CHOICES} choices")));
             }
             if chunk.said.iter().any(|said| said.choice == number) {
-                return Err(Broken::ambiguous("a choice stands twice in one chunk"));
+                return Err(BrokenAnswer::ambiguous("a choice stands twice in one chunk"));
             }
             no_message(own.value)?;
             let choice = self.choices.entry(number).or_default();
@@ -234,7 +234,7 @@ impl ChatTranscript {
     }
 
     /// Lets go on what waits for nothing any more: nothing, as long as no call is decided.
-    fn flush(&mut self, out: &mut Out) -> Result<(), Broken> {
+    fn flush(&mut self, out: &mut Out) -> Result<(), BrokenAnswer> {
         if !std::mem::take(&mut self.decided) || self.kept.is_empty() {
             return Ok(());
         }
@@ -256,7 +256,7 @@ impl ChatTranscript {
     }
 
     /// Lets a chunk go on, of which every call is decided or flows.
-    fn emit(&mut self, chunk: &ReadChunk, out: &mut Out) -> Result<(), Broken> {
+    fn emit(&mut self, chunk: &ReadChunk, out: &mut Out) -> Result<(), BrokenAnswer> {
         for piece in &chunk.pieces {
             if let Some(choice) = self.choices.get_mut(&piece.choice) {
                 choice.number(piece.call);
@@ -265,7 +265,7 @@ impl ChatTranscript {
         let part = || AnswerPart::Received(chunk.received.clone());
         if self.is_touched(chunk) {
             let document = Document::parse(chunk.received.data(), Limits::default())
-                .map_err(|error| Broken::malformed(error.to_string()))?;
+                .map_err(|error| BrokenAnswer::malformed(error.to_string()))?;
             match rewrite::chunk(&document, chunk, &mut self.choices)? {
                 Rewritten::Same => out.release([part()]),
                 Rewritten::Gone => {}
@@ -293,7 +293,7 @@ impl ChatTranscript {
     }
 }
 
-fn said(own: &chunk::ChunkChoice<'_>, cut: bool) -> Result<ChoiceContent, Broken> {
+fn said(own: &chunk::ChunkChoice<'_>, cut: bool) -> Result<ChoiceContent, BrokenAnswer> {
     let (mut role, mut text, mut speaks) = (false, false, false);
     for entry in own.said.and_then(Value::entries).into_iter().flatten() {
         if entry.key.says("role") {
@@ -316,21 +316,21 @@ pub(super) fn says(value: Value<'_>) -> bool {
 }
 
 /// Some vendors repeat the whole message in every chunk. A call there would be a second reading of the call.
-fn no_message(choice: Value<'_>) -> Result<(), Broken> {
+fn no_message(choice: Value<'_>) -> Result<(), BrokenAnswer> {
     let Some(message) = chunk::entry(choice, "message")? else { return Ok(()) };
     if message.kind() == Kind::Object && !chunk::pieces(message)?.is_empty() {
-        return Err(Broken::ambiguous("a chunk has a whole message with tool calls"));
+        return Err(BrokenAnswer::ambiguous("a chunk has a whole message with tool calls"));
     }
     Ok(())
 }
 
 /// An error that says what a denied call was.
-fn failed(event: &StreamEvent<'_>, gate: &mut Gate) -> Result<Option<String>, Broken> {
+fn failed(event: &StreamEvent<'_>, gate: &mut Gate) -> Result<Option<String>, BrokenAnswer> {
     if hosted::failed(event.json)?.is_none() {
         return Ok(None);
     }
     let document = Document::parse(event.received.data(), Limits::default())
-        .map_err(|error| Broken::malformed(error.to_string()))?;
+        .map_err(|error| BrokenAnswer::malformed(error.to_string()))?;
     let edited = hosted::failed_generation(&document, gate)?;
     Ok(edited.map(|json| String::from_utf8_lossy(&json).into_owned()))
 }

@@ -2,7 +2,7 @@
 
 use super::chunk::{ChunkChoice, entry};
 use crate::call::{AnswerFacts, Usage};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{Kind, Value};
 
 /// Takes up what a chunk or a whole answer says; what comes later counts.
@@ -13,7 +13,7 @@ pub(super) fn read(
     root: Value<'_>,
     choices: &[ChunkChoice<'_>],
     facts: &mut AnswerFacts,
-) -> Result<(), Broken> {
+) -> Result<(), BrokenAnswer> {
     if root.kind() != Kind::Object {
         return Ok(());
     }
@@ -36,8 +36,8 @@ pub(super) fn read(
     Ok(())
 }
 
-fn tokens(usage: Value<'_>, facts: &mut Usage) -> Result<(), Broken> {
-    let count = |object: Option<Value<'_>>, key: &str| -> Result<Option<u64>, Broken> {
+fn tokens(usage: Value<'_>, facts: &mut Usage) -> Result<(), BrokenAnswer> {
+    let count = |object: Option<Value<'_>>, key: &str| -> Result<Option<u64>, BrokenAnswer> {
         let value = object.map_or(Ok(None), |object| entry(object, key))?;
         Ok(value.and_then(Value::number_text).and_then(|text| text.parse().ok()))
     };

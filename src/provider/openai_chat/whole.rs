@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use super::choice::EntryEdit;
 use super::chunk::{self, ChunkChoice};
 use super::{edit, hosted, usage};
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, InputForm};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate, InputForm};
 use crate::wire::json::{Document, Edits};
 
 /// Asks about every call of every choice. Returns the edited body; none where the original goes on.
 ///
 /// # Errors
 /// If it cannot be understood.
-pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
     let root = body.root();
     let choices = chunk::choices(root, "message")?;
     usage::read(root, &choices, &mut gate.facts)?;
     if let Some(edited) = hosted::failed_generation(body, gate)? {
         for said in choices.iter().filter_map(|choice| choice.said) {
             if !chunk::pieces(said)?.is_empty() {
-                return Err(Broken::ambiguous("the answer is an error and has tool calls"));
+                return Err(BrokenAnswer::ambiguous("the answer is an error and has tool calls"));
             }
         }
         return Ok(Some(edited));
@@ -31,7 +31,11 @@ pub(super) fn read(body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8
     Ok((!edits.is_empty()).then(|| edits.apply()))
 }
 
-fn read_choice<'d>(edits: &mut Edits<'d>, choice: &ChunkChoice<'d>, gate: &mut Gate) -> Result<(), Broken> {
+fn read_choice<'d>(
+    edits: &mut Edits<'d>,
+    choice: &ChunkChoice<'d>,
+    gate: &mut Gate,
+) -> Result<(), BrokenAnswer> {
     let Some(said) = choice.said else { return Ok(()) };
     let mut fates = BTreeMap::new();
     hosted::ask(said, &mut fates, gate)?;

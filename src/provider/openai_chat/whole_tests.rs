@@ -4,13 +4,13 @@ use super::transcript::ChatTranscript;
 use crate::call::{AnswerFacts, Usage};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Names, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 
 fn guard() -> Guard {
     Guard::new(Box::new(ChatTranscript::default()), Framing::Whole, settings(Names::default()))
 }
 
-fn read(body: &str) -> Result<String, Broken> {
+fn read(body: &str) -> Result<String, BrokenAnswer> {
     let out = guard().whole(body.to_owned().into())?;
     Ok(String::from_utf8(out.to_vec()).unwrap())
 }

@@ -5,13 +5,13 @@ mod request;
 
 use serde_json::{Value, json};
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, Refusal};
+use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::{Post, WebSocket};
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::openai_chat::{BASES, EMBEDDINGS};
 use super::request::RequestEditor;
-use crate::call::{Answer, Api, Denial, Dialect, RequestFacts};
+use crate::call::{Api, Denial, DenialForm, Dialect, RequestFacts};
 use crate::wire::json::{self, Document};
 use crate::wire::sse::{End, Form, NameLine};
 
@@ -61,7 +61,7 @@ impl Adapter for OpenAiResponses {
         has_answer.then(|| Box::new(answer::Responses::default()) as Box<dyn Transcript>)
     }
 
-    fn refusal(&self, refusal: &Refusal<'_>) -> ErrorAnswer {
+    fn refusal(&self, refusal: &RefusalMessage<'_>) -> ErrorAnswer {
         let (status, code) = status_and_code(refusal.answer);
         let error = json!({"message": refusal.message, "type": "invalid_request_error", "code": code});
         let mut body = json!({"error": error});
@@ -69,11 +69,11 @@ impl Adapter for OpenAiResponses {
         ErrorAnswer { status, headers: Vec::new(), body: body.to_string() }
     }
 
-    fn refused_message(&self, refusal: &Refusal<'_>, document: &Document<'_>) -> Option<String> {
+    fn refused_message(&self, refusal: &RefusalMessage<'_>, document: &Document<'_>) -> Option<String> {
         let stream = document.root().get("stream_id").ok().flatten().and_then(json::Value::text);
         Some(match refusal.answer {
             // The form from which clients that chain responses send all of the conversation.
-            Answer::Recoverable { status, code } => {
+            DenialForm::Recoverable { status, code } => {
                 let error =
                     json!({"type": "invalid_request_error", "code": code, "message": refusal.message});
                 let mut message = json!({"type": "error", "status": status, "error": error});
@@ -82,21 +82,22 @@ impl Adapter for OpenAiResponses {
                 }
                 message.to_string()
             }
-            Answer::Forbidden | Answer::TooLarge | Answer::UnsupportedCoding | Answer::Limited { .. } => {
-                answer::refused(refusal.message, stream.as_deref())
-            }
+            DenialForm::Forbidden
+            | DenialForm::TooLarge
+            | DenialForm::UnsupportedCoding
+            | DenialForm::Limited { .. } => answer::refused(refusal.message, stream.as_deref()),
         })
     }
 }
 
 /// 400 is the one status that every client shows once and does not try again; the message of a 429 is hidden.
-fn status_and_code(answer: Answer) -> (u16, &'static str) {
+fn status_and_code(answer: DenialForm) -> (u16, &'static str) {
     match answer {
-        Answer::Forbidden => (400, "policy_violation"),
-        Answer::TooLarge => (413, "request_too_large"),
-        Answer::UnsupportedCoding => (415, "unsupported_content_encoding"),
-        Answer::Limited { .. } => (400, "rate_limit_exceeded"),
-        Answer::Recoverable { status, code } => (status, code),
+        DenialForm::Forbidden => (400, "policy_violation"),
+        DenialForm::TooLarge => (413, "request_too_large"),
+        DenialForm::UnsupportedCoding => (415, "unsupported_content_encoding"),
+        DenialForm::Limited { .. } => (400, "rate_limit_exceeded"),
+        DenialForm::Recoverable { status, code } => (status, code),
     }
 }
 
@@ -111,17 +112,17 @@ mod tests {
     const SERVICE: Service =
         Service { vendor: Vendor::OpenAi, api: Api::Responses, dialect: Some(Dialect::OpenAIResponses) };
 
-    fn refusal(answer: Answer) -> Refusal<'static> {
-        Refusal { service: SERVICE, message: "a \"b\"\nc", answer }
+    fn refusal(answer: DenialForm) -> RefusalMessage<'static> {
+        RefusalMessage { service: SERVICE, message: "a \"b\"\nc", answer }
     }
 
     #[test]
     fn a_refusal_has_the_shape_of_the_apis_own_errors() {
         for (answer, status, code) in [
-            (Answer::Forbidden, 400, "policy_violation"),
-            (Answer::TooLarge, 413, "request_too_large"),
-            (Answer::Limited { retry_after_seconds: 1 }, 400, "rate_limit_exceeded"),
-            (Answer::Recoverable { status: 400, code: "x" }, 400, "x"),
+            (DenialForm::Forbidden, 400, "policy_violation"),
+            (DenialForm::TooLarge, 413, "request_too_large"),
+            (DenialForm::Limited { retry_after_seconds: 1 }, 400, "rate_limit_exceeded"),
+            (DenialForm::Recoverable { status: 400, code: "x" }, 400, "x"),
         ] {
             let said = OpenAiResponses.refusal(&refusal(answer));
             let error = &serde_json::from_str::<Value>(&said.body).unwrap()["error"];
@@ -132,15 +133,15 @@ mod tests {
 
     #[test]
     fn a_message_is_refused_in_its_lane_and_in_the_form_from_which_clients_recover() {
-        let said = |answer: Answer, document: &str| {
+        let said = |answer: DenialForm, document: &str| {
             let document = Document::parse(document.as_bytes(), Limits::default()).unwrap();
             let message = OpenAiResponses.refused_message(&refusal(answer), &document).unwrap();
             serde_json::from_str::<Value>(&message).unwrap()
         };
-        let failed = said(Answer::Forbidden, r#"{"type":"response.create","stream_id":"a"}"#);
+        let failed = said(DenialForm::Forbidden, r#"{"type":"response.create","stream_id":"a"}"#);
         assert_eq!((&failed["type"], &failed["stream_id"]), (&json!("response.failed"), &json!("a")));
         assert_eq!(failed["response"]["error"]["code"], "invalid_prompt");
-        let lost = said(Answer::Recoverable { status: 400, code: "previous_response_not_found" }, "{}");
+        let lost = said(DenialForm::Recoverable { status: 400, code: "previous_response_not_found" }, "{}");
         assert_eq!((&lost["type"], &lost["status"]), (&json!("error"), &json!(400)));
         assert_eq!(lost["error"]["code"], "previous_response_not_found");
     }

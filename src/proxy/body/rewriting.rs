@@ -9,7 +9,7 @@ use http_body::Frame;
 
 use crate::filter::Rewrite;
 use crate::filter::scrub::{self, Scrubber, SecretMatcher};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::proxy::error::{Class, Failure};
 use crate::proxy::exchange::enforce::EnforcedGuard;
 use crate::proxy::exchange::record::Record;
@@ -28,7 +28,7 @@ pub(crate) struct Rewriting {
     scrubbing: Option<Scrubbing>,
     chunks: Vec<Bytes>,
     trailers: Option<HeaderMap>,
-    broken: Option<Broken>,
+    broken: Option<BrokenAnswer>,
 }
 
 struct Scrubbing {
@@ -182,7 +182,7 @@ impl Rewriting {
     }
 
     /// Returns why the guard ended the answer, if it did. The message to the agent has been released.
-    pub(crate) fn take_broken(&mut self) -> Option<Broken> {
+    pub(crate) fn take_broken(&mut self) -> Option<BrokenAnswer> {
         self.broken.take()
     }
 

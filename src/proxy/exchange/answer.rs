@@ -10,11 +10,11 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
-use crate::call::{Denial, Judge, Normalization, Start, Tool, ToolCall, ToolDefinition, Verdict};
+use crate::call::{CallVerdict, Denial, Judge, Normalization, Start, Tool, ToolCall, ToolDefinition};
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::provider::adapter::Framing;
-use crate::provider::answer::{Broken, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
+use crate::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
@@ -209,11 +209,11 @@ impl Judge for PolicyInForce {
         self.0.gateway.snapshot().start(tool)
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         self.0.gateway.snapshot().complete(call)
     }
 
-    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
         self.0.gateway.snapshot().unknown(tool)
     }
 }
@@ -227,7 +227,7 @@ struct FramedGuard {
 }
 
 /// The refusal in place of a whole answer that the guard ended.
-fn refused(broken: &Broken) -> Stop {
+fn refused(broken: &BrokenAnswer) -> Stop {
     let reason = format!("the answer cannot go on: {}", broken.reason);
     Refusal::new(http::StatusCode::FORBIDDEN, Decision::builtin(broken.rule, reason)).into()
 }

@@ -14,7 +14,7 @@ use super::record::Record;
 use crate::call::Denial;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Scrubber, SecretMatcher};
-use crate::provider::adapter::Refusal;
+use crate::provider::adapter::RefusalMessage;
 use crate::proxy::body::silence::HUNGRY;
 use crate::proxy::budget::Reserved;
 use crate::proxy::inbound::session::Session;
@@ -157,7 +157,7 @@ impl Conversation {
         let reason = denial.decision.reason.as_deref().unwrap_or_default();
         let message = format!("[postern] Blocked by policy\nRule: {rule}\nReason: {reason}");
         let refusal =
-            Refusal { service: self.model_request.service, message: &message, answer: denial.answer };
+            RefusalMessage { service: self.model_request.service, message: &message, answer: denial.answer };
         let limits = self.snapshot.json_limits();
         let document = Document::parse(text, limits).or_else(|_| Document::parse(b"null", limits)).ok()?;
         self.model_request.adapter.refused_message(&refusal, &document).map(Bytes::from)

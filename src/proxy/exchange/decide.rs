@@ -9,7 +9,7 @@ use http::{Method, StatusCode, header};
 use super::overrides;
 use super::target::UpstreamTarget;
 use crate::call::{Api, Dialect, Service, Terms as _};
-use crate::credential::placement::{self, Denial, Placement, Plan};
+use crate::credential::placement::{self, KeyDenial, Placement, Plan};
 use crate::decision::{Decision, Verdict};
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
@@ -212,7 +212,7 @@ fn decide_credential(
     match placement::plan(parts, policy.credentials(), &place(origin)) {
         Placement::Nothing => Ok((None, None)),
         Placement::Attach(plan) => Ok((Some(plan), None)),
-        Placement::Deny(Denial { floor: false, plan, decision }) if policy.audit_only() => {
+        Placement::Deny(KeyDenial { floor: false, plan, decision }) if policy.audit_only() => {
             Ok((plan, Some(decision.into_would_deny())))
         }
         Placement::Deny(denial) => Err(denial.decision.into()),

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use super::buffer::{self, BufferError};
 use super::head::forget_digests;
 use super::record::Record;
-use crate::call::{Answer, Api, Change, Denial, Dialect, RequestFacts, Service};
+use crate::call::{Api, Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
@@ -206,7 +206,7 @@ async fn buffer_decoded(
 ) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
     let decoder = Decoder::for_headers(&parts.headers, snapshot.whole_coding_limits());
     let decoder = decoder.map_err(|unsupported| {
-        Denial::unparseable("content-encoding", unsupported).answered(Answer::UnsupportedCoding)
+        Denial::unparseable("content-encoding", unsupported).answered(DenialForm::UnsupportedCoding)
     })?;
     let (sent, mut reserved) = buffer_request(session, snapshot, incoming).await?;
     let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
@@ -243,7 +243,7 @@ fn unfit(session: &Session, snapshot: &Snapshot, unfit: BufferError) -> Stop {
     let reached = |limit: Limit, name: &str, most: usize| {
         session.gateway.metrics.limit_reached(limit);
         let reason = format!("the request is larger than {most} bytes (limits.{name})");
-        Denial::builtin("bound", reason).answered(Answer::TooLarge).into()
+        Denial::builtin("bound", reason).answered(DenialForm::TooLarge).into()
     };
     let limits = &snapshot.settings.limits;
     match unfit {

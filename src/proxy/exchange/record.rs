@@ -15,7 +15,7 @@ use crate::call::{self, AnswerFacts, CallNote, Denial, Normalization, RequestFac
 use crate::decision::{Decision, Verdict};
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform};
 use crate::ledger::fresh_id;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Failure, Refusal};
 use crate::proxy::inbound::session::{Busy, Session};
@@ -217,7 +217,7 @@ impl Record {
     }
 
     /// Warns of an unreadable part of the answer that `failurePolicy: Open` let pass.
-    pub(crate) fn unread_passed(&self, broken: &Broken) {
+    pub(crate) fn unread_passed(&self, broken: &BrokenAnswer) {
         self.emit_warning(&Decision::builtin(broken.rule, broken.reason.clone()));
     }
 
@@ -239,7 +239,7 @@ impl Record {
     }
 
     /// The guard ended the answer: it could not be read, or exceeded a bound.
-    pub(crate) fn answer_terminated(&mut self, broken: &Broken) {
+    pub(crate) fn answer_terminated(&mut self, broken: &BrokenAnswer) {
         self.verdict = Decision::builtin(broken.rule, broken.reason.clone());
         self.failure = Some(Cow::Borrowed("the answer was ended by policy"));
     }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 
-use crate::call::{Answer, Service};
+use crate::call::{DenialForm, Service};
 use crate::decision::Decision;
 use crate::event::Id;
 use crate::provider;
@@ -44,7 +44,7 @@ pub(crate) fn status(refusal: &Refusal, service: Option<Service>) -> StatusCode 
 /// A denial in the error format of the provider, if it has one for this denial.
 fn in_dialect(refusal: &Refusal, message: &str, service: Option<Service>) -> Option<ErrorAnswer> {
     let service = service.filter(|_| is_about_content(refusal))?;
-    let refusal = adapter::Refusal { service, message, answer: refusal.answer };
+    let refusal = adapter::RefusalMessage { service, message, answer: refusal.answer };
     Some(provider::error_format(service)?.refusal(&refusal))
 }
 
@@ -54,7 +54,7 @@ fn status_of(error: &ErrorAnswer) -> StatusCode {
 
 /// Whether a denial is about the content of a request, and not about its framing: dialects have errors for content.
 fn is_about_content(refusal: &Refusal) -> bool {
-    refusal.status == StatusCode::FORBIDDEN || refusal.answer != Answer::Forbidden
+    refusal.status == StatusCode::FORBIDDEN || refusal.answer != DenialForm::Forbidden
 }
 
 /// An error of a dialect as a response.

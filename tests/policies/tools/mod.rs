@@ -7,7 +7,7 @@ mod names;
 mod problems;
 mod reference;
 
-use postern::call::{Advice, Facts, Input, Judge, Kind, Start, Tool, ToolCall, Verdict};
+use postern::call::{Advice, CallVerdict, Facts, Input, Judge, Kind, Start, Tool, ToolCall};
 use postern::decision::Decision;
 use postern::policy::{Labels, Policy, document};
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn tool(name: &str) -> Tool<'_> {
     Tool { namespace, kinds: kinds(name), ..Tool::named(name) }
 }
 
-fn complete(policy: &Policy, name: &str, input: &Value) -> Verdict {
+fn complete(policy: &Policy, name: &str, input: &Value) -> CallVerdict {
     let tool = tool(name);
     let facts = facts(tool.name, input);
     let input = match input {
@@ -100,7 +100,7 @@ fn ruled(decision: &Decision) -> String {
 }
 
 /// A verdict with what is recorded beside it, and `!` where the tool is not available at all.
-fn said(verdict: &Verdict) -> String {
+fn said(verdict: &CallVerdict) -> String {
     let mut text = ruled(&verdict.decision);
     if text.starts_with("Deny") && verdict.advice == Advice::NotAvailable {
         text += " !";

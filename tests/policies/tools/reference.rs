@@ -1,6 +1,6 @@
 //! The decision by index and in two phases against a slow one that reads like the design: every rule, one by one.
 
-use postern::call::{Input, Tool, ToolCall, Verdict};
+use postern::call::{CallVerdict, Input, Tool, ToolCall};
 use postern::policy::Policy;
 use postern::policy::explain::Applies;
 use proptest::prelude::*;
@@ -47,7 +47,7 @@ fn slow(rules: &[Rule], closed: bool, name: &str, command: &str) -> &'static str
 }
 
 /// What is explained of a call agrees with what is decided about it.
-fn explained(policy: &Policy, name: &str, command: &str, verdict: &Verdict) -> Result<(), TestCaseError> {
+fn explained(policy: &Policy, name: &str, command: &str, verdict: &CallVerdict) -> Result<(), TestCaseError> {
     let input = serde_json::json!({ "command": command });
     let tool = Tool::named(name);
     let explanation = policy.explain_call(&ToolCall { tool, input: Input::Json(&input), facts: None });

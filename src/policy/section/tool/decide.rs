@@ -5,7 +5,9 @@
 
 use std::slice;
 
-use crate::call::{Advice, Input, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall, Verdict};
+use crate::call::{
+    Advice, CallVerdict, Input, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall,
+};
 
 use super::control_files;
 use super::rule::{MatchedRule, is_exempt, visible};
@@ -66,7 +68,7 @@ impl Judge for Policy {
         if denied { Start::Deny(verdict) } else { Start::Allow(verdict) }
     }
 
-    fn complete(&self, call: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
         if let Some(refused) = self.refused(&call.tool) {
             return refused;
         }
@@ -80,7 +82,7 @@ impl Judge for Policy {
         verdict(judgement, advice, || audits(&met, Some(call)))
     }
 
-    fn unknown(&self, tool: &Tool<'_>) -> Verdict {
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
         if let Some(refused) = self.refused(tool) {
             return refused;
         }
@@ -96,7 +98,7 @@ impl Judge for Policy {
 
 impl Policy {
     /// The denial of any call, and of a name beyond the bound, whoever selects the pod.
-    fn refused(&self, tool: &Tool<'_>) -> Option<Verdict> {
+    fn refused(&self, tool: &Tool<'_>) -> Option<CallVerdict> {
         let decision = match self.mode {
             Mode::Missing | Mode::Unselected => self.unselected(),
             Mode::AuditOnly | Mode::Enforced { .. }
@@ -106,7 +108,7 @@ impl Policy {
             }
             Mode::AuditOnly | Mode::Enforced { .. } => return None,
         };
-        Some(Verdict { decision, advice: Advice::NotAvailable, audited: Vec::new() })
+        Some(CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new() })
     }
 
     /// Decides as far as that needs no input.
@@ -205,12 +207,12 @@ fn writes(tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> bool 
     tool.kinds.contains(&Kind::Write) && !exempt
 }
 
-fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<Decision>) -> Verdict {
+fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<Decision>) -> CallVerdict {
     let mut audited: Vec<Decision> = judgement.audited.into_iter().collect();
     if judgement.decision.verdict != decision::Verdict::Deny {
         audited.extend(audits());
     }
-    Verdict { decision: judgement.decision, advice, audited }
+    CallVerdict { decision: judgement.decision, advice, audited }
 }
 
 /// The records of Audit rules about a call; without a call, of those that hold for every call.

@@ -3,7 +3,7 @@
 use http::HeaderMap;
 
 use super::{MessagesVariant, messages_request};
-use crate::call::{Change, Decision, Denial, Hosted, HostedAction, Judgement, Terms};
+use crate::call::{Change, Decision, Denial, HostedAction, HostedToolVerdict, Judgement, Terms};
 use crate::decision::{RuleId, Verdict};
 use crate::provider::request::{EditedRequest, RequestEditor};
 use crate::wire::json::{Document, Limits};
@@ -50,7 +50,7 @@ fn decision(verdict: Verdict, rule: &str) -> Decision {
 }
 
 impl Terms for Rules {
-    fn hosted_tool(&self, tool_type: &str) -> Hosted {
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict {
         let is_allowed = self.allow.contains(&tool_type);
         let action = if is_allowed { HostedAction::Keep } else { self.action };
         let verdict = match action {
@@ -58,7 +58,7 @@ impl Terms for Rules {
             HostedAction::Keep => Verdict::WouldDeny,
             HostedAction::Strip | HostedAction::Refuse => Verdict::Deny,
         };
-        Hosted { action, decision: decision(verdict, "hosted-tools"), audited: None }
+        HostedToolVerdict { action, decision: decision(verdict, "hosted-tools"), audited: None }
     }
 
     fn provider_state(&self) -> Judgement {

@@ -1,12 +1,12 @@
 //! Threads: conversations of Anthropic Messages that are kept at the provider.
 
 use super::{MessagesVariant, distinct};
-use crate::call::{Answer, Denial};
+use crate::call::{Denial, DenialForm};
 use crate::provider::request::RequestEditor;
 use crate::wire::json::Value;
 
 /// From this the official SDKs and Claude Code fall back to sending the whole conversation, and stay with that.
-const UNSUPPORTED: Answer = Answer::Recoverable { status: 400, code: "thread_unsupported_request" };
+const UNSUPPORTED: DenialForm = DenialForm::Recoverable { status: 400, code: "thread_unsupported_request" };
 
 /// Reads `thread`. Where state may not be kept, one that would begin is taken out, and one that goes on is refused, in
 /// the way from which clients recover. Returns whether the provider has more of the conversation than the request.

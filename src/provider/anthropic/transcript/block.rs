@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::fold::is_other_case;
 use crate::provider::answer::member::{get, text};
-use crate::provider::answer::{Broken, CallHead};
+use crate::provider::answer::{BrokenAnswer, CallHead};
 use crate::wire::json::{Entry, Kind, Value};
 
 /// A block, or the start of one.
@@ -48,9 +48,9 @@ impl NamedCall<'_> {
 ///
 /// # Errors
 /// If it may be read in two ways, or is a call without a name.
-pub(super) fn read<'d>(block: Value<'d>) -> Result<ContentBlock<'d>, Broken> {
+pub(super) fn read<'d>(block: Value<'d>) -> Result<ContentBlock<'d>, BrokenAnswer> {
     if block.kind() != Kind::Object {
-        return Err(Broken::malformed("a block of the answer is no JSON object"));
+        return Err(BrokenAnswer::malformed("a block of the answer is no JSON object"));
     }
     distinct(block)?;
     let kind = text(block, "type")?.unwrap_or_default();
@@ -92,8 +92,8 @@ fn is_shaped_as_call(value: Value<'_>) -> bool {
     has("name") && has("input")
 }
 
-fn named<'d>(block: Value<'d>, namespace: &str) -> Result<NamedCall<'d>, Broken> {
-    let name = text(block, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?;
+fn named<'d>(block: Value<'d>, namespace: &str) -> Result<NamedCall<'d>, BrokenAnswer> {
+    let name = text(block, "name")?.ok_or_else(|| BrokenAnswer::ambiguous("a tool call has no name"))?;
     // A stream starts a call with `{}` and sends the input in deltas; a whole answer has it here.
     let says_more = |input: &Value<'_>| match input.entries() {
         Some(mut entries) => entries.next().is_some(),
@@ -111,7 +111,7 @@ fn named<'d>(block: Value<'d>, namespace: &str) -> Result<NamedCall<'d>, Broken>
 ///
 /// # Errors
 /// As for [`text`].
-pub(super) fn owned(object: Value<'_>, key: &str) -> Result<Option<String>, Broken> {
+pub(super) fn owned(object: Value<'_>, key: &str) -> Result<Option<String>, BrokenAnswer> {
     Ok(text(object, key)?.map(Cow::into_owned))
 }
 
@@ -119,6 +119,6 @@ pub(super) fn owned(object: Value<'_>, key: &str) -> Result<Option<String>, Brok
 ///
 /// # Errors
 /// If there is one.
-pub(super) fn distinct(object: Value<'_>) -> Result<(), Broken> {
-    object.duplicate().map_or(Ok(()), |duplicate| Err(Broken::ambiguous(duplicate.to_string())))
+pub(super) fn distinct(object: Value<'_>) -> Result<(), BrokenAnswer> {
+    object.duplicate().map_or(Ok(()), |duplicate| Err(BrokenAnswer::ambiguous(duplicate.to_string())))
 }

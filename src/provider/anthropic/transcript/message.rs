@@ -1,7 +1,7 @@
 //! Messages whose content is complete: whole answers, and those that stand in the first event of a stream.
 
 use super::block::{self, ContentBlock, NamedCall};
-use crate::provider::answer::{Broken, CallOutcome, Gate, MessageCalls, member};
+use crate::provider::answer::{BrokenAnswer, CallOutcome, Gate, MessageCalls, member};
 use crate::wire::json::{EditError, Edits, Value};
 
 /// The decisions about the content of a message.
@@ -18,12 +18,13 @@ pub(super) struct DecidedMessage {
 ///
 /// # Errors
 /// If it cannot be understood, or can in two ways.
-pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<DecidedMessage, Broken> {
+pub(super) fn decide(message: Value<'_>, gate: &mut Gate) -> Result<DecidedMessage, BrokenAnswer> {
     let mut decided = DecidedMessage::default();
     let Some(content) = member::present(message, "content")? else {
         return Ok(decided);
     };
-    let content = content.items().ok_or_else(|| Broken::malformed("the answer's content is no array"))?;
+    let content =
+        content.items().ok_or_else(|| BrokenAnswer::malformed("the answer's content is no array"))?;
     for (index, item) in content.enumerate() {
         decided.blocks += 1;
         match block::read(item)? {

@@ -18,7 +18,8 @@ use serde_json::json;
 
 use crate::digest::sha256_hex;
 use crate::provider::answer::{
-    AnswerPart, BlockKind, BlockStart, Blocks, Broken, Gate, KeepAlive, Out, StreamEvent, Transcript, member,
+    AnswerPart, BlockKind, BlockStart, Blocks, BrokenAnswer, Gate, KeepAlive, Out, StreamEvent, Transcript,
+    member,
 };
 use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
 
@@ -54,16 +55,16 @@ enum MessageStage {
 }
 
 impl Transcript for MessagesTranscript {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         let json = event.json;
         if json.kind() != Kind::Object {
-            return Err(Broken::malformed("an event of the answer is no JSON object"));
+            return Err(BrokenAnswer::malformed("an event of the answer is no JSON object"));
         }
         block::distinct(json)?;
         let kind = member::text(json, "type")?.unwrap_or_default();
         if kind.is_empty() && event.name.is_some() {
             // There are clients that take the name for the type.
-            return Err(Broken::ambiguous("an event does not say its type in its JSON"));
+            return Err(BrokenAnswer::ambiguous("an event does not say its type in its JSON"));
         }
         // Outside of an event clients read nothing but errors, whatever the type is.
         let kind = if event.received.is_bare() { "error" } else { &*kind };
@@ -87,7 +88,7 @@ impl Transcript for MessagesTranscript {
                 Ok(())
             }
             other if other != "ping" && block::holds_call(json) => {
-                Err(Broken::ambiguous("an event of an unknown type holds a tool call"))
+                Err(BrokenAnswer::ambiguous("an event of an unknown type holds a tool call"))
             }
             _ => {
                 self.blocks.beside(AnswerPart::Received(event.received.clone()), out);
@@ -105,23 +106,23 @@ impl Transcript for MessagesTranscript {
         delta.and_then(|delta| prose::free(delta, *plain)).into_iter().collect()
     }
 
-    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), BrokenAnswer> {
         if self.blocks.abandon(gate) {
-            return Err(Broken::ambiguous("the answer ended inside a tool call"));
+            return Err(BrokenAnswer::ambiguous("the answer ended inside a tool call"));
         }
         Ok(())
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         let message = body.root();
         if message.kind() != Kind::Object {
-            return Err(Broken::malformed("the answer is no JSON object"));
+            return Err(BrokenAnswer::malformed("the answer is no JSON object"));
         }
         block::distinct(message)?;
         if member::get(message, "content")?.is_none() {
             // An error, or a count of tokens.
             let holds_call = block::holds_call(message);
-            let unclear = || Broken::ambiguous("the answer is no message, and holds a tool call");
+            let unclear = || BrokenAnswer::ambiguous("the answer is no message, and holds a tool call");
             return if holds_call { Err(unclear()) } else { Ok(None) };
         }
         self.describe(message, gate)?;
@@ -162,7 +163,7 @@ impl MessagesTranscript {
         event: &StreamEvent<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let digest = sha256_hex(event.json.raw().as_bytes());
         if self.start.as_ref() == Some(&digest) && self.next == 0 {
             // There are proxies that send it twice; it says nothing new.
@@ -172,10 +173,10 @@ impl MessagesTranscript {
         let is_first =
             self.stage == MessageStage::Before || self.skipped && self.start.is_none() && self.next == 0;
         if !is_first {
-            return Err(Broken::ambiguous("the answer starts twice"));
+            return Err(BrokenAnswer::ambiguous("the answer starts twice"));
         }
         let message = member::get(event.json, "message")?.filter(|message| message.kind() == Kind::Object);
-        let message = message.ok_or_else(|| Broken::malformed("message_start has no message"))?;
+        let message = message.ok_or_else(|| BrokenAnswer::malformed("message_start has no message"))?;
         block::distinct(message)?;
         self.stage = MessageStage::Running;
         self.start = Some(digest);
@@ -195,7 +196,12 @@ impl MessagesTranscript {
         Ok(())
     }
 
-    fn block_start(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_start(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), BrokenAnswer> {
         if self.skipped {
             self.blocks.close_plain();
         }
@@ -206,10 +212,13 @@ impl MessagesTranscript {
             self.next = index;
         }
         if index != self.next {
-            return Err(Broken::ambiguous(format!("block {index} starts where {} is expected", self.next)));
+            return Err(BrokenAnswer::ambiguous(format!(
+                "block {index} starts where {} is expected",
+                self.next
+            )));
         }
         let started = member::get(event.json, "content_block")?;
-        let started = started.ok_or_else(|| Broken::malformed("content_block_start has no block"))?;
+        let started = started.ok_or_else(|| BrokenAnswer::malformed("content_block_start has no block"))?;
         let block = block::read(started)?;
         self.next += 1;
         self.skipped = false;
@@ -231,10 +240,15 @@ impl MessagesTranscript {
         Ok(())
     }
 
-    fn block_delta(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_delta(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), BrokenAnswer> {
         let part = self.renumbered(event, "content_block_delta")?;
         let delta = member::get(event.json, "delta")?.filter(|delta| delta.kind() == Kind::Object);
-        let delta = delta.ok_or_else(|| Broken::malformed("content_block_delta has no delta"))?;
+        let delta = delta.ok_or_else(|| BrokenAnswer::malformed("content_block_delta has no delta"))?;
         block::distinct(delta)?;
         if self.skipped && self.blocks.open().is_none() && index(event.json)? == self.next {
             // Its beginning could not be read; it was none of a call.
@@ -247,7 +261,12 @@ impl MessagesTranscript {
         Ok(())
     }
 
-    fn block_stop(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn block_stop(
+        &mut self,
+        event: &StreamEvent<'_>,
+        gate: &mut Gate,
+        out: &mut Out,
+    ) -> Result<(), BrokenAnswer> {
         if self.stage == MessageStage::Before {
             // Of a block of no message: clients pass over it, and nothing is lost without it.
             return Ok(());
@@ -262,7 +281,7 @@ impl MessagesTranscript {
         event: &StreamEvent<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         self.leave_block(gate, out);
         self.between_blocks("message_delta")?;
         if let Some(usage) = member::get(event.json, "usage")? {
@@ -282,7 +301,7 @@ impl MessagesTranscript {
     }
 
     /// Takes what a message says of itself.
-    fn describe(&mut self, message: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn describe(&mut self, message: Value<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         gate.facts.model = block::owned(message, "model")?;
         gate.facts.id = block::owned(message, "id")?;
         if let Some(usage) = member::get(message, "usage")? {
@@ -300,30 +319,30 @@ impl MessagesTranscript {
     }
 
     /// Refuses what may only come after the start, before the end, and while no block is open.
-    fn between_blocks(&self, what: &str) -> Result<(), Broken> {
+    fn between_blocks(&self, what: &str) -> Result<(), BrokenAnswer> {
         match (self.stage, self.blocks.open()) {
             (MessageStage::Running, None) => Ok(()),
             (MessageStage::Running, Some(_)) => {
-                Err(Broken::ambiguous(format!("{what} comes inside a block")))
+                Err(BrokenAnswer::ambiguous(format!("{what} comes inside a block")))
             }
             (MessageStage::Before, _) => {
-                Err(Broken::ambiguous(format!("{what} comes before the answer starts")))
+                Err(BrokenAnswer::ambiguous(format!("{what} comes before the answer starts")))
             }
             (MessageStage::Ended, _) => {
-                Err(Broken::ambiguous(format!("{what} comes after the answer's end")))
+                Err(BrokenAnswer::ambiguous(format!("{what} comes after the answer's end")))
             }
         }
     }
 
     /// The open block, which the event must be of.
-    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&PlainBlock>), Broken> {
+    fn opened(&self, event: Value<'_>) -> Result<(u64, BlockKind<&PlainBlock>), BrokenAnswer> {
         let index = index(event)?;
         let open = self.blocks.open().filter(|(open, _)| *open == index);
-        open.ok_or_else(|| Broken::ambiguous(format!("block {index} is not open")))
+        open.ok_or_else(|| BrokenAnswer::ambiguous(format!("block {index} is not open")))
     }
 
     /// The event with the number that its block has for the client.
-    fn renumbered(&self, event: &StreamEvent<'_>, name: &'static str) -> Result<AnswerPart, Broken> {
+    fn renumbered(&self, event: &StreamEvent<'_>, name: &'static str) -> Result<AnswerPart, BrokenAnswer> {
         if !self.blocks.are_renumbered() {
             return Ok(AnswerPart::Received(event.received.clone()));
         }
@@ -340,18 +359,18 @@ fn call_start(call: &NamedCall<'_>, is_hosted: bool, gate: &mut Gate) -> BlockSt
 }
 
 /// The number of a block. Whole numbers have one spelling.
-fn index(event: Value<'_>) -> Result<u64, Broken> {
+fn index(event: Value<'_>) -> Result<u64, BrokenAnswer> {
     let number = member::get(event, "index")?.and_then(Value::number_text);
     number
         .and_then(|number| number.parse().ok())
-        .ok_or_else(|| Broken::ambiguous("an event of a block does not say its number"))
+        .ok_or_else(|| BrokenAnswer::ambiguous("an event of a block does not say its number"))
 }
 
 /// The JSON of an event, edited. It was read within the limits, and so is its copy.
 fn edited(
     event: Value<'_>,
     edit: impl for<'d> FnOnce(Value<'d>, &mut Edits<'d>) -> Result<(), EditError>,
-) -> Result<String, Broken> {
+) -> Result<String, BrokenAnswer> {
     let limits = Limits { depth: usize::MAX, nodes: usize::MAX };
     let document = Document::parse(event.raw().as_bytes(), limits).map_err(uneditable)?;
     let mut edits = Edits::new(&document);
@@ -359,6 +378,6 @@ fn edited(
     String::from_utf8(edits.apply()).map_err(uneditable)
 }
 
-fn uneditable(error: impl std::fmt::Display) -> Broken {
-    Broken::ambiguous(format!("the answer cannot be edited: {error}"))
+fn uneditable(error: impl std::fmt::Display) -> BrokenAnswer {
+    BrokenAnswer::ambiguous(format!("the answer cannot be edited: {error}"))
 }

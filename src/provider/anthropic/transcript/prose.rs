@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::message::text_json;
-use crate::provider::answer::{AnswerPart, BlockDialect, BlockKind, Broken, Out, member};
+use crate::provider::answer::{AnswerPart, BlockDialect, BlockKind, BrokenAnswer, Out, member};
 use crate::wire::json::Value;
 
 /// A block that is no call.
@@ -43,7 +43,7 @@ pub(super) fn piece<'d>(
     delta: Value<'d>,
     index: u64,
     block: BlockKind<&PlainBlock>,
-) -> Result<Cow<'d, str>, Broken> {
+) -> Result<Cow<'d, str>, BrokenAnswer> {
     let kind = member::text(delta, "type")?.unwrap_or_default();
     let fits = match block {
         BlockKind::Removed => true,
@@ -57,13 +57,13 @@ pub(super) fn piece<'d>(
         BlockKind::Plain(PlainBlock::Other) => kind != "input_json_delta",
     };
     if !fits {
-        return Err(Broken::ambiguous(format!("block {index} takes no piece of this type")));
+        return Err(BrokenAnswer::ambiguous(format!("block {index} takes no piece of this type")));
     }
     if block != BlockKind::Call {
         return Ok(Cow::Borrowed(""));
     }
     let piece = member::text(delta, "partial_json")?;
-    piece.ok_or_else(|| Broken::ambiguous("a piece of a tool's input is no string"))
+    piece.ok_or_else(|| BrokenAnswer::ambiguous("a piece of a tool's input is no string"))
 }
 
 /// The text of a delta of text or thinking, on which nothing here depends.

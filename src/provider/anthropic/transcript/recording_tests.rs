@@ -8,7 +8,7 @@ use super::MessagesTranscript;
 use super::tests::{events, seen};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Every, fed, recorded, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 
 /// Recordings of what no answer may look like.
 const NO_ANSWERS: [&str; 1] = ["spliced-message-start.sse"];
@@ -28,7 +28,12 @@ fn recordings() -> Vec<(PathBuf, String)> {
     streams.filter(is_one).map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
-fn judged(stream: &str, step: Option<usize>, by_name: bool, piece: usize) -> (String, Result<(), Broken>) {
+fn judged(
+    stream: &str,
+    step: Option<usize>,
+    by_name: bool,
+    piece: usize,
+) -> (String, Result<(), BrokenAnswer>) {
     let judge = Every::new(step.unwrap_or(0), !by_name);
     let guard = Guard::new(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), settings(judge));
     let (out, result) = fed(guard, stream.as_bytes(), piece);

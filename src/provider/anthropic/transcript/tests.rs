@@ -30,7 +30,7 @@ fn guard() -> Guard {
 }
 
 /// What goes on of a stream, in whatever pieces it comes.
-fn passed(stream: &str) -> (String, Result<(), Broken>) {
+fn passed(stream: &str) -> (String, Result<(), BrokenAnswer>) {
     let whole = guarded(Box::new(MessagesTranscript::default()), Framing::Events(EVENTS), stream.as_bytes());
     for piece in [1, 7, 64] {
         assert_eq!(fed(guard(), stream.as_bytes(), piece), whole, "in pieces of {piece}");
@@ -469,7 +469,7 @@ fn where_the_upstream_breaks_off_a_held_call_is_given_up() {
     assert_eq!((notes.len(), notes[0].incomplete), (1, true));
 }
 
-fn whole(body: &Value) -> Result<Value, Broken> {
+fn whole(body: &Value) -> Result<Value, BrokenAnswer> {
     let bytes = guard().whole(body.to_string().into())?;
     Ok(serde_json::from_slice(&bytes).unwrap())
 }

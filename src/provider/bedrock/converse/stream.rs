@@ -6,7 +6,7 @@
 use super::transcript::EventShape;
 use crate::provider::answer::member::{count, present, text};
 use crate::provider::answer::{
-    AnswerPart, BlockDialect, BlockKind, BlockStart, Blocks, Broken, CallHead, Gate, Out, PendingCall,
+    AnswerPart, BlockDialect, BlockKind, BlockStart, Blocks, BrokenAnswer, CallHead, Gate, Out, PendingCall,
     StreamEvent,
 };
 use crate::wire::json::Value;
@@ -74,14 +74,14 @@ impl ConverseStream {
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let number = self.begin(body)?;
         let start = present(body, "start")?;
         let call = start.map_or(Ok(None), |start| present(start, "toolUse"))?;
         let result = start.map_or(Ok(None), |start| present(start, "toolResult"))?;
         let block = match (call, result) {
             (Some(_), _) if members(start) > 1 => {
-                return Err(Broken::ambiguous("a call of a tool is something else too"));
+                return Err(BrokenAnswer::ambiguous("a call of a tool is something else too"));
             }
             (Some(call), _) => BlockStart::Call(begin_call(call, gate)?, None),
             (None, Some(result)) if self.is_replaced(result)? => BlockStart::Removed,
@@ -97,14 +97,14 @@ impl ConverseStream {
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let number = number(body)?;
         let part = self.part(event, body)?;
         let delta = present(body, "delta")?;
         let call = delta.map_or(Ok(None), |delta| present(delta, "toolUse"))?;
         match self.blocks.open() {
             None if call.is_some() => {
-                return Err(Broken::ambiguous("a part of a call comes before its start"));
+                return Err(BrokenAnswer::ambiguous("a part of a call comes before its start"));
             }
             // Text begins without a start.
             None => {
@@ -112,13 +112,13 @@ impl ConverseStream {
                 self.blocks.start_unseen(number, ());
             }
             Some((open, _)) if open != number => {
-                return Err(Broken::ambiguous("a block begins before the one before it has ended"));
+                return Err(BrokenAnswer::ambiguous("a block begins before the one before it has ended"));
             }
             Some((_, kind)) => {
                 let (is_call, members) = (kind == BlockKind::Call, members(delta));
                 // An empty delta fits every block. A delta that is a call and something else has two readings.
                 if call.is_some() != is_call && members > 0 || members > 1 && call.is_some() {
-                    return Err(Broken::ambiguous("a part of a call stands where none can be"));
+                    return Err(BrokenAnswer::ambiguous("a part of a call stands where none can be"));
                 }
             }
         }
@@ -133,7 +133,7 @@ impl ConverseStream {
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let part = self.part(event, body)?;
         match self.blocks.open() {
             // Of a block in which nothing came; one that has ended cannot end again.
@@ -141,7 +141,7 @@ impl ConverseStream {
                 self.begin(body)?;
             }
             Some((open, _)) if open != number(body)? => {
-                return Err(Broken::ambiguous("a block ends that is not the one that began"));
+                return Err(BrokenAnswer::ambiguous("a block ends that is not the one that began"));
             }
             Some(_) => {}
         }
@@ -155,7 +155,7 @@ impl ConverseStream {
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         self.blocks.cut(gate, out);
         match present(body, "stopReason")? {
             Some(reason) if reason.says("tool_use") && self.blocks.decided().lost_calls() => {
@@ -172,21 +172,21 @@ impl ConverseStream {
     }
 
     /// Takes the number of a block that begins.
-    fn begin(&mut self, body: Value<'_>) -> Result<u64, Broken> {
+    fn begin(&mut self, body: Value<'_>) -> Result<u64, BrokenAnswer> {
         let number = number(body)?;
         if self.blocks.open().is_some() || self.last.is_some_and(|last| number <= last) {
-            return Err(Broken::ambiguous("blocks are not in their order"));
+            return Err(BrokenAnswer::ambiguous("blocks are not in their order"));
         }
         self.last = Some(number);
         Ok(number)
     }
 
-    fn is_replaced(&self, result: Value<'_>) -> Result<bool, Broken> {
+    fn is_replaced(&self, result: Value<'_>) -> Result<bool, BrokenAnswer> {
         Ok(text(result, "toolUseId")?.is_some_and(|id| self.blocks.decided().is_replaced(&id)))
     }
 
     /// An event of a block, with the number that the block has for the client.
-    fn part(&self, event: &StreamEvent<'_>, body: Value<'_>) -> Result<AnswerPart, Broken> {
+    fn part(&self, event: &StreamEvent<'_>, body: Value<'_>) -> Result<AnswerPart, BrokenAnswer> {
         let number = number(body)?;
         match present(body, "contentBlockIndex")? {
             Some(value) if self.blocks.are_renumbered() => {
@@ -203,11 +203,11 @@ impl ConverseStream {
 }
 
 /// Reads the start of a call, and asks about it.
-fn begin_call(call: Value<'_>, gate: &mut Gate) -> Result<PendingCall, Broken> {
-    let name = text(call, "name")?.ok_or_else(|| Broken::ambiguous("a call of a tool has no name"))?;
+fn begin_call(call: Value<'_>, gate: &mut Gate) -> Result<PendingCall, BrokenAnswer> {
+    let name = text(call, "name")?.ok_or_else(|| BrokenAnswer::ambiguous("a call of a tool has no name"))?;
     let id = text(call, "toolUseId")?.unwrap_or_default();
     if present(call, "input")?.is_some_and(|input| !is_empty(input)) {
-        return Err(Broken::ambiguous("a call of a tool has its input twice"));
+        return Err(BrokenAnswer::ambiguous("a call of a tool has its input twice"));
     }
     let is_hosted = text(call, "type")?.is_some_and(|kind| kind == "server_tool_use");
     Ok(gate.begin(&CallHead { is_hosted, ..CallHead::new(&id, &name) }))
@@ -219,9 +219,9 @@ fn members(object: Option<Value<'_>>) -> usize {
 }
 
 /// The number of the block that an event is about.
-fn number(body: Value<'_>) -> Result<u64, Broken> {
+fn number(body: Value<'_>) -> Result<u64, BrokenAnswer> {
     count(body, "contentBlockIndex")?
-        .ok_or_else(|| Broken::malformed("an event of a block does not say which"))
+        .ok_or_else(|| BrokenAnswer::malformed("an event of a block does not say which"))
 }
 
 fn is_empty(input: Value<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! Reads one answer of Converse, streamed or whole, and takes the calls out of it that are denied.
 
 use super::{stream::ConverseStream, usage, whole};
-use crate::provider::answer::{self, Broken, Gate, KeepAlive, Out, StreamEvent};
+use crate::provider::answer::{self, BrokenAnswer, Gate, KeepAlive, Out, StreamEvent};
 use crate::provider::bedrock::plain;
 use crate::wire::json::{Document, Entry, Value};
 
@@ -27,7 +27,7 @@ impl ConverseTranscript {
         Self { shape, model, stream: ConverseStream::new(shape) }
     }
 
-    fn note(&self, body: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn note(&self, body: Value<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         usage::read(body, &mut gate.facts.usage)?;
         if let Some(model) = usage::routed_model(body)? {
             gate.facts.model = Some(model);
@@ -42,7 +42,7 @@ impl ConverseTranscript {
         body: Value<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         match name {
             "contentBlockStart" => self.stream.start(event, body, gate, out),
             "contentBlockDelta" => self.stream.delta(event, body, gate, out),
@@ -68,7 +68,7 @@ impl ConverseTranscript {
 }
 
 impl answer::Transcript for ConverseTranscript {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         if gate.facts.model.is_none() {
             gate.facts.model.clone_from(&self.model);
         }
@@ -76,7 +76,7 @@ impl answer::Transcript for ConverseTranscript {
             EventShape::Named => self.named(event.name.unwrap_or_default(), event, event.json, gate, out),
             EventShape::Keyed => {
                 if let Some(duplicate) = event.json.duplicate() {
-                    return Err(Broken::ambiguous(duplicate.to_string()));
+                    return Err(BrokenAnswer::ambiguous(duplicate.to_string()));
                 }
                 let is_known = |entry: &Entry<'_>| KNOWN.iter().any(|known| entry.key.says(known));
                 let mut known = event.json.entries().into_iter().flatten().filter(is_known);
@@ -86,19 +86,19 @@ impl answer::Transcript for ConverseTranscript {
                     return Ok(());
                 };
                 if known.next().is_some() {
-                    return Err(Broken::ambiguous("one part of the stream is two events"));
+                    return Err(BrokenAnswer::ambiguous("one part of the stream is two events"));
                 }
                 self.named(&key.text().unwrap_or_default(), event, value, gate, out)
             }
         }
     }
 
-    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, _: &mut Out) -> Result<(), BrokenAnswer> {
         self.stream.give_up(gate);
         Ok(())
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         gate.facts.model.clone_from(&self.model);
         self.note(body.root(), gate)?;
         whole::read(body, gate)

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::call::Usage;
 use crate::provider::answer::member::{count, present, text};
 use crate::provider::answer::{
-    AnswerPart, Broken, Gate, KeepAlive, Out, StreamEvent, Transcript, may_hold_call,
+    AnswerPart, BrokenAnswer, Gate, KeepAlive, Out, StreamEvent, Transcript, may_hold_call,
 };
 use crate::provider::anthropic::MessagesTranscript;
 use crate::provider::bedrock::converse;
@@ -57,14 +57,14 @@ impl InvokeTranscript {
     }
 
     /// Reads the JSON that a frame carries.
-    fn chunk(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn chunk(&mut self, event: &StreamEvent<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         let json = event.json;
         // The first part that shows an API decides for the stream. A part that shows none belongs to any.
         match (streamed(json)?, &self.inner) {
             (Some(api), None) => self.inner = self.reader(api).map(|reader| (api, reader)),
             (Some(api), Some((known, _))) if *known == api => {}
             (Some(_), Some(_)) => {
-                return Err(Broken::ambiguous("the answer changes from one API to another"));
+                return Err(BrokenAnswer::ambiguous("the answer changes from one API to another"));
             }
             (None, _) => plain::check(json)?,
         }
@@ -90,7 +90,7 @@ impl InvokeTranscript {
 }
 
 impl Transcript for InvokeTranscript {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         if gate.facts.model.is_none() {
             gate.facts.model = Some(self.model.clone());
         }
@@ -104,7 +104,7 @@ impl Transcript for InvokeTranscript {
             return Ok(());
         };
         let unread =
-            |error: &dyn std::fmt::Display| Broken::malformed(format!("a part of the answer: {error}"));
+            |error: &dyn std::fmt::Display| BrokenAnswer::malformed(format!("a part of the answer: {error}"));
         let decoded = BASE64_STANDARD.decode(encoded.as_bytes()).map_err(|error| unread(&error))?;
         let document = Document::parse(&decoded, Limits::default()).map_err(|error| unread(&error))?;
         let json = document.root();
@@ -116,14 +116,14 @@ impl Transcript for InvokeTranscript {
         read
     }
 
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         let Some((_, reader)) = &mut self.inner else { return Ok(()) };
         let ended = reader.end(gate, &mut self.out);
         self.wrap(out);
         ended
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         let root = body.root();
         gate.facts.model = Some(self.model.clone());
         let edited = match answered(root)? {
@@ -172,12 +172,12 @@ impl Transcript for InvokeTranscript {
 }
 
 /// The API of a part of a stream; none where it shows none.
-fn streamed(json: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
+fn streamed(json: Value<'_>) -> Result<Option<InvokeApi>, BrokenAnswer> {
     if json.kind() != Kind::Object {
         return Ok(None);
     }
     if let Some(duplicate) = json.duplicate() {
-        return Err(Broken::ambiguous(format!("a part of the answer: {duplicate}")));
+        return Err(BrokenAnswer::ambiguous(format!("a part of the answer: {duplicate}")));
     }
     let is_event = |kind: &str| {
         kind.starts_with("message_") || kind.starts_with("content_block_") || matches!(kind, "ping" | "error")
@@ -190,17 +190,17 @@ fn streamed(json: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
         (false, true, false) => Ok(Some(InvokeApi::Nova)),
         (false, false, true) => Ok(Some(InvokeApi::Chat)),
         (false, false, false) => Ok(None),
-        (_, _, _) => Err(Broken::ambiguous("a part of the answer is of several APIs")),
+        (_, _, _) => Err(BrokenAnswer::ambiguous("a part of the answer is of several APIs")),
     }
 }
 
 /// The API of an answer that came whole; none where it shows none.
-fn answered(root: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
+fn answered(root: Value<'_>) -> Result<Option<InvokeApi>, BrokenAnswer> {
     if root.kind() != Kind::Object {
         return Ok(None);
     }
     if let Some(duplicate) = root.duplicate() {
-        return Err(Broken::ambiguous(format!("the answer: {duplicate}")));
+        return Err(BrokenAnswer::ambiguous(format!("the answer: {duplicate}")));
     }
     let output = present(root, "output")?.filter(|output| output.kind() == Kind::Object);
     let is_nova = output.map_or(Ok(None), |output| present(output, "message"))?.is_some();
@@ -211,12 +211,12 @@ fn answered(root: Value<'_>) -> Result<Option<InvokeApi>, Broken> {
         (false, true, false) => Ok(Some(InvokeApi::Nova)),
         (false, false, true) => Ok(Some(InvokeApi::Chat)),
         (false, false, false) => Ok(None),
-        (_, _, _) => Err(Broken::ambiguous("the answer is of several APIs")),
+        (_, _, _) => Err(BrokenAnswer::ambiguous("the answer is of several APIs")),
     }
 }
 
 /// Reads the counts that AWS adds, for those that the model's own API does not have.
-fn metrics(json: Value<'_>, usage: &mut Usage) -> Result<(), Broken> {
+fn metrics(json: Value<'_>, usage: &mut Usage) -> Result<(), BrokenAnswer> {
     if json.kind() != Kind::Object {
         return Ok(());
     }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Tree};
 
 use super::chunk::{self, unclear};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
@@ -39,7 +39,7 @@ impl Arguments {
     ///
     /// # Errors
     /// If a piece does not follow from those before it.
-    pub(super) fn take(&mut self, pieces: Value<'_>) -> Result<(), Broken> {
+    pub(super) fn take(&mut self, pieces: Value<'_>) -> Result<(), BrokenAnswer> {
         let pieces = pieces.items().ok_or_else(|| unclear("partial arguments are no list"))?;
         pieces.into_iter().try_for_each(|piece| self.piece(&chunk::fields(piece)?))
     }
@@ -54,7 +54,7 @@ impl Arguments {
         self.tree.to_string()
     }
 
-    fn piece(&mut self, piece: &MessageFields<'_>) -> Result<(), Broken> {
+    fn piece(&mut self, piece: &MessageFields<'_>) -> Result<(), BrokenAnswer> {
         let path = piece.text("jsonPath").ok_or_else(|| unclear("a partial argument has no path"))?;
         let continues = self.open.as_deref() == Some(&*path);
         let goes_on = piece.is_on("willContinue");
@@ -77,7 +77,7 @@ impl Arguments {
 }
 
 /// The value of a piece. `null` is told as a word.
-fn scalar(piece: &MessageFields<'_>) -> Result<Tree, Broken> {
+fn scalar(piece: &MessageFields<'_>) -> Result<Tree, BrokenAnswer> {
     let names = ["stringValue", "numberValue", "boolValue", "nullValue"];
     let mut values = names.iter().filter_map(|name| Some((*name, piece.at(name)?)));
     let (Some((name, value)), None) = (values.next(), values.next()) else {
@@ -93,7 +93,11 @@ fn scalar(piece: &MessageFields<'_>) -> Result<Tree, Broken> {
 }
 
 /// The place of a path in the tree, made where it is missing, by so many bytes. Lists grow by one item at a time.
-fn place<'t>(tree: &'t mut Tree, steps: &[PathStep], bytes: &mut usize) -> Result<&'t mut Tree, Broken> {
+fn place<'t>(
+    tree: &'t mut Tree,
+    steps: &[PathStep],
+    bytes: &mut usize,
+) -> Result<&'t mut Tree, BrokenAnswer> {
     steps.iter().try_fold(tree, |tree, step| {
         if tree.is_null() {
             *tree = match step {
@@ -119,7 +123,7 @@ fn place<'t>(tree: &'t mut Tree, steps: &[PathStep], bytes: &mut usize) -> Resul
 }
 
 /// The steps of a path: `$.name`, `['name']` and `[0]`.
-fn steps(path: &str) -> Result<Vec<PathStep>, Broken> {
+fn steps(path: &str) -> Result<Vec<PathStep>, BrokenAnswer> {
     let bad = || unclear("a partial argument's path is not known to be one");
     let mut rest = path.strip_prefix('$').ok_or_else(bad)?;
     let mut steps = Vec::new();
@@ -157,7 +161,7 @@ mod tests {
     use super::*;
     use crate::wire::json::{Document, Limits};
 
-    fn together(pieces: &str) -> Result<String, Broken> {
+    fn together(pieces: &str) -> Result<String, BrokenAnswer> {
         let document = Document::parse(pieces.as_bytes(), Limits::default()).unwrap();
         let mut arguments = Arguments::new();
         arguments.take(document.root())?;

@@ -5,7 +5,7 @@ use super::chunk::{self, CandidateEnding, unclear};
 use super::hosted::HostedCalls;
 use super::page::{Begun, Pages, PartChange, PartPlace};
 use super::part::{ContentPart, FunctionCall};
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, PendingCall, Phase};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate, PendingCall, Phase};
 use crate::wire::json::Value;
 
 /// The state of one candidate.
@@ -58,7 +58,7 @@ impl CandidateState {
         mut at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         for (position, part) in candidate.parts.iter().enumerate() {
             at.place.part = position;
             match ContentPart::read(*part)? {
@@ -84,7 +84,7 @@ impl CandidateState {
         (candidate, at): (u64, PartPlace),
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         // A name starts a call, and so ends the one before it, which has no end of its own.
         if !call.name.is_empty() {
             self.complete(pages, gate);
@@ -125,7 +125,7 @@ impl CandidateState {
         at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         // Only `streamFunctionCallArguments` sends pieces: `willContinue`, with or without `partialArgs`.
         let is_whole = call.partial.is_none() && call.continues != Some(true);
         if is_whole {
@@ -200,7 +200,7 @@ impl CandidateState {
 }
 
 impl OpenCall {
-    fn take(&mut self, pieces: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn take(&mut self, pieces: Value<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         if self.is_over {
             return Ok(());
         }

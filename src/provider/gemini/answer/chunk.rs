@@ -1,7 +1,7 @@
 //! One chunk of an answer (`GenerateContentResponse`), taken apart: its candidates, their parts, what it says of itself.
 
 use crate::call::{AnswerFacts, Usage};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::provider::gemini::fields::{FieldError, MessageFields};
 use crate::wire::json::Value;
 
@@ -32,7 +32,7 @@ pub(super) enum CandidateEnding {
 ///
 /// # Errors
 /// For what is no object, and where a field stands twice.
-pub(super) fn fields(value: Value<'_>) -> Result<MessageFields<'_>, Broken> {
+pub(super) fn fields(value: Value<'_>) -> Result<MessageFields<'_>, BrokenAnswer> {
     MessageFields::read(value).map_err(FieldError::broken)
 }
 
@@ -40,9 +40,9 @@ pub(super) fn fields(value: Value<'_>) -> Result<MessageFields<'_>, Broken> {
 ///
 /// # Errors
 /// If it is no object, or candidates stand in both places.
-pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
+pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, BrokenAnswer> {
     let Some(_) = chunk.entries() else {
-        return Err(Broken::malformed("the answer cannot be understood: it is no JSON object"));
+        return Err(BrokenAnswer::malformed("the answer cannot be understood: it is no JSON object"));
     };
     let fields = fields(chunk)?;
     let Some(inner) = fields.at("response") else { return Ok(chunk) };
@@ -56,7 +56,7 @@ pub(super) fn unwrap(chunk: Value<'_>) -> Result<Value<'_>, Broken> {
 ///
 /// # Errors
 /// If what stands there could be read in several ways.
-pub(super) fn candidates<'d>(answer: &MessageFields<'d>) -> Result<Vec<ChunkCandidate<'d>>, Broken> {
+pub(super) fn candidates<'d>(answer: &MessageFields<'d>) -> Result<Vec<ChunkCandidate<'d>>, BrokenAnswer> {
     let Some(list) = answer.at("candidates") else { return Ok(Vec::new()) };
     let candidates = list.items().ok_or_else(|| unclear("its candidates are no list"))?;
     let candidates: Vec<_> = candidates.map(candidate).collect::<Result<_, _>>()?;
@@ -68,14 +68,14 @@ pub(super) fn candidates<'d>(answer: &MessageFields<'d>) -> Result<Vec<ChunkCand
     Ok(candidates)
 }
 
-fn candidate(value: Value<'_>) -> Result<ChunkCandidate<'_>, Broken> {
+fn candidate(value: Value<'_>) -> Result<ChunkCandidate<'_>, BrokenAnswer> {
     let fields = fields(value)?;
     let index = match fields.at("index") {
         None => 0,
         Some(index) => number(index).ok_or_else(|| unclear("a candidate's index is no number"))?,
     };
     if index >= MOST_CANDIDATES {
-        return Err(Broken::bound(format!("the answer has more than {MOST_CANDIDATES} candidates")));
+        return Err(BrokenAnswer::bound(format!("the answer has more than {MOST_CANDIDATES} candidates")));
     }
     let reason = fields.at("finishReason");
     let ending = reason
@@ -88,7 +88,7 @@ fn candidate(value: Value<'_>) -> Result<ChunkCandidate<'_>, Broken> {
 }
 
 /// The list of a candidate's parts, where it has one.
-pub(super) fn parts<'d>(candidate: &MessageFields<'d>) -> Result<Option<Value<'d>>, Broken> {
+pub(super) fn parts<'d>(candidate: &MessageFields<'d>) -> Result<Option<Value<'d>>, BrokenAnswer> {
     match candidate.at("content") {
         Some(content) => Ok(fields(content)?.at("parts")),
         None => Ok(None),
@@ -145,6 +145,6 @@ fn number(value: Value<'_>) -> Option<u64> {
 }
 
 /// An answer that has not one reading, and could have a call in it that somebody else would see.
-pub(super) fn unclear(why: &str) -> Broken {
-    Broken::ambiguous(format!("the answer cannot be understood: {why}"))
+pub(super) fn unclear(why: &str) -> BrokenAnswer {
+    BrokenAnswer::ambiguous(format!("the answer cannot be understood: {why}"))
 }

@@ -3,7 +3,7 @@
 use super::chunk::{self, unclear};
 use super::page::{Pages, PartChange, PartPlace};
 use super::part::HostedPart;
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate};
 use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
@@ -35,7 +35,7 @@ impl HostedCalls {
         at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         if let Some(text) = self.ask(&ran.id, &ran.tool, ran.input, gate)? {
             pages.change(at, PartChange::Text(text));
         }
@@ -52,7 +52,7 @@ impl HostedCalls {
         at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let is_its =
             |past: &&Past| past.tool == result.tool && (result.id.is_empty() || past.id == result.id);
         match self.0.iter().rev().find(is_its) {
@@ -73,7 +73,7 @@ impl HostedCalls {
         at: PartPlace,
         pages: &mut Pages,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         for field in ["groundingMetadata", "urlContextMetadata"] {
             let Some(found) = candidate.at(field) else { continue };
             let metadata = chunk::fields(found)?;
@@ -97,9 +97,17 @@ impl HostedCalls {
     }
 
     /// Asks about a call that has run, and remembers it. Returns the text that stands in its place, if any does.
-    fn ask(&mut self, id: &str, tool: &str, input: &str, gate: &mut Gate) -> Result<Option<String>, Broken> {
+    fn ask(
+        &mut self,
+        id: &str,
+        tool: &str,
+        input: &str,
+        gate: &mut Gate,
+    ) -> Result<Option<String>, BrokenAnswer> {
         if self.0.len() == MOST {
-            return Err(Broken::bound(format!("the answer has more than {MOST} calls of hosted tools")));
+            return Err(BrokenAnswer::bound(format!(
+                "the answer has more than {MOST} calls of hosted tools"
+            )));
         }
         if id.len().max(tool.len()) > LONGEST {
             return Err(unclear("the name or the id of a hosted tool is too long"));

@@ -22,7 +22,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::refusal;
-use crate::provider::answer::{AnswerPart, Broken, Gate, KeepAlive, Out, Received, StreamEvent, Transcript};
+use crate::provider::answer::{
+    AnswerPart, BrokenAnswer, Gate, KeepAlive, Out, Received, StreamEvent, Transcript,
+};
 use crate::wire::json::{Document, Limits, Value};
 use candidate::CandidateState;
 use page::{AnswerPage, Pages, PartChange, PartIndex, PartPlace};
@@ -38,7 +40,7 @@ pub(super) struct GeminiTranscript {
 }
 
 impl Transcript for GeminiTranscript {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         // What some hosts end every stream with says nothing.
         if event.is_done() {
             self.pages.add(Some(event.received.clone()));
@@ -65,12 +67,12 @@ impl Transcript for GeminiTranscript {
         gate.facts.usage = chunk::used(gate.facts.usage, count);
     }
 
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         self.give_up(gate)?;
         self.release(out)
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         self.read(body.root(), None, gate)?;
         self.give_up(gate)?;
         let Some(page) = self.next() else { return Ok(None) };
@@ -96,7 +98,12 @@ impl Transcript for GeminiTranscript {
 }
 
 impl GeminiTranscript {
-    fn read(&mut self, chunk: Value<'_>, received: Option<Received>, gate: &mut Gate) -> Result<(), Broken> {
+    fn read(
+        &mut self,
+        chunk: Value<'_>,
+        received: Option<Received>,
+        gate: &mut Gate,
+    ) -> Result<(), BrokenAnswer> {
         let answer = chunk::fields(chunk::unwrap(chunk)?)?;
         chunk::note(&answer, &mut gate.facts);
         let candidates = chunk::candidates(&answer)?;
@@ -117,16 +124,16 @@ impl GeminiTranscript {
     }
 
     /// Gives up pending calls: nothing of a held one goes on.
-    fn give_up(&mut self, gate: &mut Gate) -> Result<(), Broken> {
+    fn give_up(&mut self, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         let waited = self.candidates.values_mut().filter_map(|state| state.end(gate).then_some(())).count();
         if waited > 0 {
-            return Err(Broken::ambiguous("the answer ended inside a tool call"));
+            return Err(BrokenAnswer::ambiguous("the answer ended inside a tool call"));
         }
         Ok(())
     }
 
     /// Lets all chunks go on that have waited.
-    fn release(&mut self, out: &mut Out) -> Result<(), Broken> {
+    fn release(&mut self, out: &mut Out) -> Result<(), BrokenAnswer> {
         while let Some(page) = self.next() {
             let Some(received) = page.received else { continue };
             if page.changes.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::chunk::{self, unclear};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::provider::gemini::fields::MessageFields;
 use crate::wire::json::Value;
 
@@ -64,7 +64,7 @@ impl<'d> ContentPart<'d> {
     ///
     /// # Errors
     /// If it is more than one thing at once, or a call in it could be read in several ways.
-    pub(super) fn read(value: Value<'d>) -> Result<Self, Broken> {
+    pub(super) fn read(value: Value<'d>) -> Result<Self, BrokenAnswer> {
         let fields = chunk::fields(value)?;
         let mut kinds = fields.iter().filter(|field| KINDS.contains(&&*field.name));
         let Some(kind) = kinds.next() else { return Ok(Self::Other) };
@@ -84,7 +84,7 @@ impl<'d> ContentPart<'d> {
     }
 }
 
-fn function_call<'d>(call: Value<'d>, part: &MessageFields<'d>) -> Result<FunctionCall<'d>, Broken> {
+fn function_call<'d>(call: Value<'d>, part: &MessageFields<'d>) -> Result<FunctionCall<'d>, BrokenAnswer> {
     let fields = chunk::fields(call)?;
     let continues = match fields.at("willContinue") {
         Some(value) => {
@@ -103,12 +103,12 @@ fn function_call<'d>(call: Value<'d>, part: &MessageFields<'d>) -> Result<Functi
     })
 }
 
-fn code(value: Value<'_>) -> Result<HostedPart<'_>, Broken> {
+fn code(value: Value<'_>) -> Result<HostedPart<'_>, BrokenAnswer> {
     let id = string(&chunk::fields(value)?, "id")?;
     Ok(HostedPart { tool: Cow::Borrowed("codeExecution"), id, input: value.raw() })
 }
 
-fn tool(value: Value<'_>) -> Result<HostedPart<'_>, Broken> {
+fn tool(value: Value<'_>) -> Result<HostedPart<'_>, BrokenAnswer> {
     let fields = chunk::fields(value)?;
     let tool = string(&fields, "toolType")?;
     let tool = match &*tool {
@@ -122,7 +122,7 @@ fn tool(value: Value<'_>) -> Result<HostedPart<'_>, Broken> {
 }
 
 /// A field that is a string wherever it is set.
-fn string<'d>(fields: &MessageFields<'d>, name: &str) -> Result<Cow<'d, str>, Broken> {
+fn string<'d>(fields: &MessageFields<'d>, name: &str) -> Result<Cow<'d, str>, BrokenAnswer> {
     match fields.at(name) {
         Some(value) => value.text().ok_or_else(|| unclear("an id or a name is no string")),
         None => Ok(Cow::Borrowed("")),

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::chunk::{self, parts, unwrap};
 use super::page::{Changes, PartChange, PartIndex};
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{Document, EditError, Edits, Value};
 
 /// The chunk with its changes made.
 ///
 /// # Errors
 /// If two of them would change the same bytes, which none do.
-pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<u8>, Broken> {
+pub(super) fn rewrite(document: &Document<'_>, changes: &Changes) -> Result<Vec<u8>, BrokenAnswer> {
     let answer = chunk::fields(unwrap(document.root())?)?;
     let mut edits = Edits::new(document);
     let candidates = answer.at("candidates").and_then(Value::items).into_iter().flatten();
@@ -42,7 +42,7 @@ fn change_parts<'d, 'c>(
     edits: &mut Edits<'d>,
     parts: Vec<Value<'d>>,
     change: impl Fn(usize) -> Option<&'c PartChange>,
-) -> Result<(), Broken> {
+) -> Result<(), BrokenAnswer> {
     let all_go = (0..parts.len()).all(|part| change(part) == Some(&PartChange::Gone));
     for (position, part) in parts.into_iter().enumerate() {
         match change(position) {
@@ -89,6 +89,6 @@ fn said(text: &str) -> String {
     json!({ "text": text }).to_string()
 }
 
-fn broken(error: EditError) -> Broken {
-    Broken::ambiguous(format!("the answer cannot be edited: {error}"))
+fn broken(error: EditError) -> BrokenAnswer {
+    BrokenAnswer::ambiguous(format!("the answer cannot be edited: {error}"))
 }

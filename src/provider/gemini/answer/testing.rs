@@ -6,7 +6,7 @@ use super::GeminiTranscript;
 use crate::call::Judge;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{fed, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 use crate::provider::gemini::EVENTS;
 
 pub(super) fn guard(judge: impl Judge + 'static, framing: Framing) -> Guard {
@@ -18,7 +18,7 @@ pub(super) fn guarded(
     judge: impl Judge + 'static,
     stream: &str,
     piece: usize,
-) -> (String, Result<(), Broken>) {
+) -> (String, Result<(), BrokenAnswer>) {
     let framing = if stream.starts_with('[') { Framing::Array } else { Framing::Events(EVENTS) };
     let (out, result) = fed(guard(judge, framing), stream.as_bytes(), piece.max(1));
     (String::from_utf8(out).unwrap(), result)

@@ -4,7 +4,8 @@ use http::HeaderMap;
 
 use super::*;
 use crate::call::{
-    Api, Change, Denial, Dialect, Hosted, HostedAction, Judgement, Service, Terms, Vendor, Verdict,
+    Api, CallVerdict, Change, Denial, Dialect, HostedAction, HostedToolVerdict, Judgement, Service, Terms,
+    Vendor,
 };
 use crate::provider::adapter::ModelRequestHead;
 use crate::provider::request::EditedRequest;
@@ -22,17 +23,17 @@ const ALLOW: Says = Says { hosted: HostedAction::Keep, allows: true };
 
 impl Says {
     fn judged(allows: bool) -> Judgement {
-        let allowed = Verdict::allowed().decision;
+        let allowed = CallVerdict::allowed().decision;
         let decision = if allows { allowed } else { Denial::builtin("test", "said by a test").decision };
         Judgement { decision, audited: None }
     }
 }
 
 impl Terms for Says {
-    fn hosted_tool(&self, tool_type: &str) -> Hosted {
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict {
         let action = if tool_type == "googleMaps" { HostedAction::Keep } else { self.hosted };
         let decision = Self::judged(action == HostedAction::Keep).decision;
-        Hosted { action, decision, audited: None }
+        HostedToolVerdict { action, decision, audited: None }
     }
 
     fn provider_state(&self) -> Judgement {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::provider::answer::member::{get, present};
-use crate::provider::answer::{Broken, CallHead, InputForm};
+use crate::provider::answer::{BrokenAnswer, CallHead, InputForm};
 use crate::wire::json::{Kind, Value};
 
 /// An output item, as far as it is a call.
@@ -124,12 +124,12 @@ const SHAPES: &[CallShape] = &[
 ///
 /// # Errors
 /// If it is no item, or has more than one reading.
-pub(super) fn read(item: Value<'_>) -> Result<ItemRole<'_>, Broken> {
+pub(super) fn read(item: Value<'_>) -> Result<ItemRole<'_>, BrokenAnswer> {
     if item.kind() != Kind::Object {
-        return Err(Broken::malformed("an output item is no object"));
+        return Err(BrokenAnswer::malformed("an output item is no object"));
     }
     if let Some(duplicate) = item.duplicate() {
-        return Err(Broken::ambiguous(format!("an output item: {duplicate}")));
+        return Err(BrokenAnswer::ambiguous(format!("an output item: {duplicate}")));
     }
     let Some(kind) = text(item, "type")? else { return Ok(ItemRole::Plain) };
     if let Some(shape) = SHAPES.iter().find(|shape| shape.kind == kind) {
@@ -144,10 +144,16 @@ pub(super) fn read(item: Value<'_>) -> Result<ItemRole<'_>, Broken> {
     Ok(ItemRole::Plain)
 }
 
-fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &CallShape) -> Result<CalledItem<'d>, Broken> {
+fn shaped<'d>(
+    item: Value<'d>,
+    kind: Cow<'d, str>,
+    shape: &CallShape,
+) -> Result<CalledItem<'d>, BrokenAnswer> {
     let name = match shape.name {
         NameSource::Is(name) => Cow::Borrowed(name),
-        NameSource::Key => text(item, "name")?.ok_or_else(|| Broken::ambiguous("a tool call has no name"))?,
+        NameSource::Key => {
+            text(item, "name")?.ok_or_else(|| BrokenAnswer::ambiguous("a tool call has no name"))?
+        }
     };
     let (input, object, parts) = match shape.input {
         InputSource::Key(key) => {
@@ -177,7 +183,7 @@ fn shaped<'d>(item: Value<'d>, kind: Cow<'d, str>, shape: &CallShape) -> Result<
 }
 
 /// A type of call that nobody here knows: the client may. It is judged by what its type says, with all that it holds.
-fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<CalledItem<'d>, Broken> {
+fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<CalledItem<'d>, BrokenAnswer> {
     let named = text(item, "name")?;
     let name = named.unwrap_or_else(|| kind.strip_suffix("_call").unwrap_or(&kind).to_owned().into());
     let (id, call_id, namespace) = (text(item, "id")?, text(item, "call_id")?, text(item, "namespace")?);
@@ -191,7 +197,7 @@ fn unknown<'d>(item: Value<'d>, kind: Cow<'d, str>) -> Result<CalledItem<'d>, Br
 fn parts<'d>(
     item: Value<'d>,
     keys: &'static [&'static str],
-) -> Result<Vec<(&'static str, Value<'d>)>, Broken> {
+) -> Result<Vec<(&'static str, Value<'d>)>, BrokenAnswer> {
     let mut entries = Vec::new();
     for key in keys {
         entries.extend(present(item, key)?.map(|value| (*key, value)));
@@ -224,7 +230,7 @@ impl<'d> CalledItem<'d> {
     }
 
     /// The text that a stream sends in pieces, and how the item has it in the end: the arguments, or a patch.
-    pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, Broken> {
+    pub(super) fn streamed(&self) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
         match (self.kind.as_ref(), self.object) {
             ("apply_patch_call", Some(operation)) => text(operation, "diff"),
             (_, None) if !self.is_of_parts() => Ok(self.input.clone()),
@@ -241,12 +247,12 @@ impl<'d> CalledItem<'d> {
     ///
     /// # Errors
     /// If a key stands twice.
-    pub(super) fn entries(&self) -> Result<Vec<(String, Value<'d>)>, Broken> {
+    pub(super) fn entries(&self) -> Result<Vec<(String, Value<'d>)>, BrokenAnswer> {
         let mut values = Vec::new();
         let outer = self.object.map(|object| ("", object));
         for (outer, value) in outer.into_iter().chain(self.parts.iter().copied()) {
             if let Some(duplicate) = value.duplicate() {
-                return Err(Broken::ambiguous(format!("the input of a tool call: {duplicate}")));
+                return Err(BrokenAnswer::ambiguous(format!("the input of a tool call: {duplicate}")));
             }
             match value.entries() {
                 Some(entries) => {
@@ -261,7 +267,7 @@ impl<'d> CalledItem<'d> {
     }
 
     /// One of several commands of a shell call.
-    pub(super) fn command(&self, index: u64) -> Result<Option<Cow<'d, str>>, Broken> {
+    pub(super) fn command(&self, index: u64) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
         let Some(action) = self.object else { return Ok(None) };
         let commands = get(action, "commands")?.and_then(Value::items);
         let index = usize::try_from(index).unwrap_or(usize::MAX);
@@ -270,13 +276,13 @@ impl<'d> CalledItem<'d> {
 }
 
 /// An entry's text; none where it is empty or something else.
-pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, Broken> {
+pub(super) fn text<'d>(object: Value<'d>, key: &str) -> Result<Option<Cow<'d, str>>, BrokenAnswer> {
     Ok(get(object, key)?.and_then(Value::text).filter(|text| !text.is_empty()))
 }
 
 /// An entry's whole number.
-pub(super) fn number(object: Value<'_>, key: &str) -> Result<Option<u64>, Broken> {
+pub(super) fn number(object: Value<'_>, key: &str) -> Result<Option<u64>, BrokenAnswer> {
     let Some(value) = present(object, key)? else { return Ok(None) };
     let number = value.number_text().and_then(|text| text.parse().ok());
-    number.map(Some).ok_or_else(|| Broken::ambiguous(format!("{key} is no whole number")))
+    number.map(Some).ok_or_else(|| BrokenAnswer::ambiguous(format!("{key} is no whole number")))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use aws_lc_rs::digest::{Context, SHA256, digest};
 
 use super::called::CalledItem;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::wire::json::{Kind, Value};
 
 /// SHA-256.
@@ -40,12 +40,12 @@ impl Copies {
     ///
     /// # Errors
     /// If it has more commands than are compared.
-    pub(super) fn begun(called: &CalledItem<'_>) -> Result<Self, Broken> {
+    pub(super) fn begun(called: &CalledItem<'_>) -> Result<Self, BrokenAnswer> {
         let mut copies = Self::default();
         let entries = called.entries()?.into_iter().filter(|(_, value)| !is_empty(*value));
         copies.entries = entries.map(|(key, value)| (key, sha256(value.raw()))).collect();
         if copies.entries.len() > MOST {
-            return Err(Broken::bound(format!("a tool call begins with more than {MOST} entries")));
+            return Err(BrokenAnswer::bound(format!("a tool call begins with more than {MOST} entries")));
         }
         if let Some(seed) = called.streamed()?.filter(|seed| !seed.is_empty()) {
             copies.text.seed = Some(sha256(&seed));
@@ -65,7 +65,7 @@ impl Copies {
     ///
     /// # Errors
     /// If there are more commands than are compared.
-    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str) -> Result<(), Broken> {
+    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str) -> Result<(), BrokenAnswer> {
         let text = self.of(command)?;
         text.pieces.get_or_insert_with(|| Context::new(&SHA256)).update(piece.as_bytes());
         if let Some(seeded) = &mut text.seeded {
@@ -78,7 +78,7 @@ impl Copies {
     ///
     /// # Errors
     /// If it was said already and otherwise, or there are more commands than are compared.
-    pub(super) fn whole(&mut self, command: Option<u64>, whole: &str) -> Result<(), Broken> {
+    pub(super) fn whole(&mut self, command: Option<u64>, whole: &str) -> Result<(), BrokenAnswer> {
         let digest = sha256(whole);
         match self.of(command)?.whole.replace(digest) {
             Some(before) if before != digest => Err(disagree()),
@@ -90,7 +90,7 @@ impl Copies {
     ///
     /// # Errors
     /// If they disagree.
-    pub(super) fn check(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
+    pub(super) fn check(&self, called: &CalledItem<'_>) -> Result<(), BrokenAnswer> {
         let now: BTreeMap<String, Digest> = match self.entries[..] {
             [] => BTreeMap::new(),
             [_, ..] => {
@@ -113,10 +113,10 @@ impl Copies {
         Ok(())
     }
 
-    fn of(&mut self, command: Option<u64>) -> Result<&mut CopiedText, Broken> {
+    fn of(&mut self, command: Option<u64>) -> Result<&mut CopiedText, BrokenAnswer> {
         let Some(index) = command else { return Ok(&mut self.text) };
         if self.commands.len() >= MOST && !self.commands.contains_key(&index) {
-            return Err(Broken::bound(format!("a tool call has more than {MOST} commands")));
+            return Err(BrokenAnswer::bound(format!("a tool call has more than {MOST} commands")));
         }
         Ok(self.commands.entry(index).or_default())
     }
@@ -149,8 +149,8 @@ fn is_empty(value: Value<'_>) -> bool {
     }
 }
 
-fn disagree() -> Broken {
-    Broken::ambiguous("copies of a tool call disagree")
+fn disagree() -> BrokenAnswer {
+    BrokenAnswer::ambiguous("copies of a tool call disagree")
 }
 
 fn of(text: &str) -> Context {

@@ -2,7 +2,7 @@
 
 use super::called::{number, text};
 use crate::call::AnswerFacts;
-use crate::provider::answer::Broken;
+use crate::provider::answer::BrokenAnswer;
 use crate::provider::answer::member::get;
 use crate::wire::json::{Kind, Value};
 
@@ -10,7 +10,7 @@ use crate::wire::json::{Kind, Value};
 ///
 /// # Errors
 /// If a key stands twice.
-pub(super) fn read(response: Value<'_>, facts: &mut AnswerFacts) -> Result<(), Broken> {
+pub(super) fn read(response: Value<'_>, facts: &mut AnswerFacts) -> Result<(), BrokenAnswer> {
     if facts.id.is_none() {
         facts.id = text(response, "id")?.map(Into::into);
     }
@@ -30,6 +30,6 @@ pub(super) fn read(response: Value<'_>, facts: &mut AnswerFacts) -> Result<(), B
     Ok(())
 }
 
-fn object<'d>(value: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Broken> {
+fn object<'d>(value: Value<'d>, key: &str) -> Result<Option<Value<'d>>, BrokenAnswer> {
     Ok(get(value, key)?.filter(|value| value.kind() == Kind::Object))
 }

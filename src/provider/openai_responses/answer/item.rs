@@ -3,7 +3,7 @@
 use super::called::CalledItem;
 use super::copies::{Copies, sha256};
 use super::say::Replacement;
-use crate::provider::answer::{Broken, CallOutcome, Gate, PendingCall, Phase};
+use crate::provider::answer::{BrokenAnswer, CallOutcome, Gate, PendingCall, Phase};
 
 /// An output item, by its index.
 pub(super) struct OutputItem {
@@ -82,7 +82,7 @@ impl OutputItem {
         called: &CalledItem<'_>,
         mut replacement: Replacement,
         gate: &mut Gate,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, BrokenAnswer> {
         let call = gate.begin(&called.head());
         let progress = match call.phase() {
             Phase::Flows => ItemProgress::Flows(call),
@@ -107,7 +107,12 @@ impl OutputItem {
     ///
     /// # Errors
     /// As for [`Copies::piece`].
-    pub(super) fn piece(&mut self, command: Option<u64>, piece: &str, gate: &mut Gate) -> Result<(), Broken> {
+    pub(super) fn piece(
+        &mut self,
+        command: Option<u64>,
+        piece: &str,
+        gate: &mut Gate,
+    ) -> Result<(), BrokenAnswer> {
         let is_input = matches!(self.kind.as_str(), "function_call" | "custom_tool_call");
         if let ItemProgress::Flows(call) | ItemProgress::Held(call) = &mut self.progress
             && is_input
@@ -127,7 +132,7 @@ impl OutputItem {
         command: Option<u64>,
         whole: &str,
         name: Option<&str>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         if name.is_some_and(|name| name != self.name) {
             return Err(other("name"));
         }
@@ -143,9 +148,9 @@ impl OutputItem {
         called: &CalledItem<'_>,
         is_cut: bool,
         gate: &mut Gate,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         if self.input.is_some() {
-            return Err(Broken::ambiguous("a tool call ends twice"));
+            return Err(BrokenAnswer::ambiguous("a tool call ends twice"));
         }
         self.check_identity(called)?;
         self.copies.check(called)?;
@@ -156,7 +161,9 @@ impl OutputItem {
             ItemProgress::Flows(call) | ItemProgress::Held(call) if is_cut => gate.cut(call),
             ItemProgress::Flows(call) => {
                 return match finished(call, called, gate) {
-                    CallOutcome::Denied(text) if !self.is_hosted => Err(Broken::ambiguous(text.trim_end())),
+                    CallOutcome::Denied(text) if !self.is_hosted => {
+                        Err(BrokenAnswer::ambiguous(text.trim_end()))
+                    }
                     // Its beginning went on already, and it has run.
                     CallOutcome::Passes | CallOutcome::Denied(_) => Ok(()),
                 };
@@ -183,11 +190,11 @@ impl OutputItem {
     ///
     /// # Errors
     /// If it is not what it was.
-    pub(super) fn check_copy(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
+    pub(super) fn check_copy(&self, called: &CalledItem<'_>) -> Result<(), BrokenAnswer> {
         self.check_identity(called)?;
         let input = called.input.as_deref().unwrap_or_default();
         if self.input.is_some_and(|before| before != sha256(input)) || self.is_hosted && !called.is_hosted {
-            return Err(Broken::ambiguous("copies of a tool call disagree"));
+            return Err(BrokenAnswer::ambiguous("copies of a tool call disagree"));
         }
         Ok(())
     }
@@ -224,7 +231,7 @@ impl OutputItem {
         }
     }
 
-    fn check_identity(&self, called: &CalledItem<'_>) -> Result<(), Broken> {
+    fn check_identity(&self, called: &CalledItem<'_>) -> Result<(), BrokenAnswer> {
         if self.kind != called.kind {
             return Err(other("type"));
         }
@@ -297,6 +304,6 @@ fn finished(mut call: PendingCall, called: &CalledItem<'_>, gate: &mut Gate) -> 
     gate.finish(call)
 }
 
-fn other(what: &str) -> Broken {
-    Broken::ambiguous(format!("the {what} of a tool call is not what it was when the call began"))
+fn other(what: &str) -> BrokenAnswer {
+    BrokenAnswer::ambiguous(format!("the {what} of a tool call is not what it was when the call began"))
 }

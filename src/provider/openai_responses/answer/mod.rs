@@ -16,7 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::super::answer::member::get;
-use super::super::answer::{Broken, Gate, KeepAlive, Out, StreamEvent, Transcript};
+use super::super::answer::{BrokenAnswer, Gate, KeepAlive, Out, StreamEvent, Transcript};
 use crate::wire::json::{Document, Kind, Value};
 use stream::ResponseStream;
 
@@ -34,7 +34,7 @@ pub(super) struct Responses {
 }
 
 impl Transcript for Responses {
-    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn event(&mut self, event: &StreamEvent<'_>, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         // What is no object has no entries.
         let stream = called::text(event.json, "stream_id")?;
         let stream = stream.as_deref();
@@ -43,7 +43,7 @@ impl Transcript for Responses {
             self.streams.retain(|_, response| response.is_open());
         }
         if self.streams.len() >= MOST_STREAMS && !self.streams.contains_key(&stream.map(str::to_owned)) {
-            return Err(Broken::bound(format!("more than {MOST_STREAMS} answers at a time")));
+            return Err(BrokenAnswer::bound(format!("more than {MOST_STREAMS} answers at a time")));
         }
         let response =
             self.streams.entry(stream.map(str::to_owned)).or_insert_with(|| ResponseStream::new(stream));
@@ -63,19 +63,19 @@ impl Transcript for Responses {
         self.streams.values_mut().for_each(|response| response.again(numbers));
     }
 
-    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), Broken> {
+    fn end(&mut self, gate: &mut Gate, out: &mut Out) -> Result<(), BrokenAnswer> {
         let waits = self.streams.values().any(ResponseStream::waits);
         for response in self.streams.values_mut() {
             response.abandon(gate);
             response.flush(out);
         }
         if waits {
-            return Err(Broken::ambiguous("the answer ended before a tool call in it was complete"));
+            return Err(BrokenAnswer::ambiguous("the answer ended before a tool call in it was complete"));
         }
         Ok(())
     }
 
-    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, Broken> {
+    fn whole(&mut self, body: &Document<'_>, gate: &mut Gate) -> Result<Option<Vec<u8>>, BrokenAnswer> {
         let root = body.root();
         if root.kind() != Kind::Object {
             return Ok(None);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::EVENTS;
 use super::Responses;
-use crate::call::{Judge, Start, Tool, ToolCall, Verdict};
+use crate::call::{CallVerdict, Judge, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::Guard;
 use crate::provider::answer::testing::{fed, recorded, settings};
@@ -28,10 +28,10 @@ impl Judge for Nth {
         Start::NeedsInput
     }
 
-    fn complete(&self, _: &ToolCall<'_>) -> Verdict {
+    fn complete(&self, _: &ToolCall<'_>) -> CallVerdict {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let is_denied = number.checked_rem(self.denied) == Some(0);
-        if is_denied { Verdict::builtin("test", "a test says so") } else { Verdict::allowed() }
+        if is_denied { CallVerdict::builtin("test", "a test says so") } else { CallVerdict::allowed() }
     }
 }
 

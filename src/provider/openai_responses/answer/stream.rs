@@ -9,7 +9,7 @@ use super::say::{Replacement, SentResponse};
 use super::{ENDS, facts};
 use crate::call::{AnswerFacts, BlockedCall};
 use crate::provider::answer::member::get;
-use crate::provider::answer::{Broken, CallHead, CallOutcome, Gate, Out, StreamEvent};
+use crate::provider::answer::{BrokenAnswer, CallHead, CallOutcome, Gate, Out, StreamEvent};
 use crate::wire::json::{Kind, Value};
 
 /// The most items of one response, and the most calls whose outputs are looked for.
@@ -42,7 +42,7 @@ impl ResponseStream {
         event: &StreamEvent<'_>,
         gate: &mut Gate,
         out: &mut Out,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), BrokenAnswer> {
         let json = event.json;
         let kind = if json.kind() == Kind::Object { text(json, "type")? } else { None };
         let Some(kind) = kind.as_deref() else {
@@ -104,11 +104,11 @@ impl ResponseStream {
     }
 
     /// Takes a part that is no event: `[DONE]`, which ends streams of Chat Completions, or unknown JSON.
-    fn unnamed(&mut self, event: &StreamEvent<'_>, out: &mut Out) -> Result<(), Broken> {
+    fn unnamed(&mut self, event: &StreamEvent<'_>, out: &mut Out) -> Result<(), BrokenAnswer> {
         let is_object = event.json.kind() == Kind::Object;
         if is_object && event.name.is_some_and(|name| name.starts_with("response.")) {
             // There are clients that take the name for the type.
-            return Err(Broken::ambiguous("an event does not say its type in its JSON"));
+            return Err(BrokenAnswer::ambiguous("an event does not say its type in its JSON"));
         }
         if !event.json.is_null() {
             Self::check_carries_nothing(event.json)?;
@@ -131,7 +131,7 @@ impl ResponseStream {
     }
 
     /// The item that an event is about.
-    fn index(&self, json: Value<'_>) -> Result<Option<u64>, Broken> {
+    fn index(&self, json: Value<'_>) -> Result<Option<u64>, BrokenAnswer> {
         if let Some(index) = number(json, "output_index")? {
             return Ok(Some(index));
         }
@@ -141,24 +141,25 @@ impl ResponseStream {
     }
 
     /// An event of an unknown type may come, but not with an item in it.
-    fn check_carries_nothing(json: Value<'_>) -> Result<(), Broken> {
+    fn check_carries_nothing(json: Value<'_>) -> Result<(), BrokenAnswer> {
         let Some(item) = get(json, "item")?.filter(|item| item.kind() == Kind::Object) else { return Ok(()) };
         match called::read(item)? {
             called::ItemRole::Plain | called::ItemRole::Output(_) => Ok(()),
             called::ItemRole::Call(_) => {
-                Err(Broken::ambiguous("a tool call is in an event where none is expected"))
+                Err(BrokenAnswer::ambiguous("a tool call is in an event where none is expected"))
             }
         }
     }
 
     /// An item begins or is complete.
-    fn item(&mut self, json: Value<'_>, begins: bool, gate: &mut Gate) -> Result<u64, Broken> {
+    fn item(&mut self, json: Value<'_>, begins: bool, gate: &mut Gate) -> Result<u64, BrokenAnswer> {
         let index = number(json, "output_index")?;
-        let index = index.ok_or_else(|| Broken::ambiguous("an output item has no output_index"))?;
-        let item = get(json, "item")?.ok_or_else(|| Broken::malformed("an event has no output item"))?;
+        let index = index.ok_or_else(|| BrokenAnswer::ambiguous("an output item has no output_index"))?;
+        let item =
+            get(json, "item")?.ok_or_else(|| BrokenAnswer::malformed("an event has no output item"))?;
         let kind = text(item, "type")?.unwrap_or_default();
         if self.items.len() >= MOST && !self.items.contains_key(&index) {
-            return Err(Broken::bound(format!("the answer has more than {MOST} output items")));
+            return Err(BrokenAnswer::bound(format!("the answer has more than {MOST} output items")));
         }
         let read = called::read(item)?;
         let known = self.items.get_mut(&index);
@@ -168,7 +169,7 @@ impl ResponseStream {
                 self.settle(index, &called, gate);
             }
             (_, Some(known)) if begins && (!known.is_plain() || known.kind() != kind) => {
-                return Err(Broken::ambiguous("two output items have one output_index"));
+                return Err(BrokenAnswer::ambiguous("two output items have one output_index"));
             }
             (called::ItemRole::Call(called), None) => {
                 self.begin(index, &called, gate)?;
@@ -178,11 +179,11 @@ impl ResponseStream {
                 }
             }
             (called::ItemRole::Call(_), Some(_)) => {
-                return Err(Broken::ambiguous("two output items have one output_index"));
+                return Err(BrokenAnswer::ambiguous("two output items have one output_index"));
             }
             (called::ItemRole::Plain | called::ItemRole::Output(_), Some(known)) => {
                 if known.kind() != kind {
-                    return Err(Broken::ambiguous("the type of an output item changes"));
+                    return Err(BrokenAnswer::ambiguous("the type of an output item changes"));
                 }
             }
             (called::ItemRole::Output(call), None) => {
@@ -200,7 +201,7 @@ impl ResponseStream {
         Ok(index)
     }
 
-    fn begin(&mut self, index: u64, called: &CalledItem<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn begin(&mut self, index: u64, called: &CalledItem<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         let stream = self.told.stream.as_deref();
         let id = called.id.as_deref().or(called.call_id.as_deref());
         let item = OutputItem::begin(called, Replacement::new(id, index, "", stream), gate)?;
@@ -230,20 +231,26 @@ impl ResponseStream {
         }
     }
 
-    fn replacement(&self, item: Value<'_>, index: u64, with: &str) -> Result<Replacement, Broken> {
+    fn replacement(&self, item: Value<'_>, index: u64, with: &str) -> Result<Replacement, BrokenAnswer> {
         let id = text(item, "id")?;
         Ok(Replacement::new(id.as_deref(), index, with, self.told.stream.as_deref()))
     }
 
     /// A piece of an item's input, or all of it.
-    fn piece(&mut self, kind: &str, index: u64, json: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    fn piece(
+        &mut self,
+        kind: &str,
+        index: u64,
+        json: Value<'_>,
+        gate: &mut Gate,
+    ) -> Result<(), BrokenAnswer> {
         let Some((field, is_whole)) = input_field(kind) else { return Ok(()) };
         let Some(item) = self.items.get_mut(&index) else {
-            return Err(Broken::ambiguous("the input of a tool call that did not begin"));
+            return Err(BrokenAnswer::ambiguous("the input of a tool call that did not begin"));
         };
         let command = number(json, "command_index")?;
         let input = get(json, field)?.and_then(Value::text);
-        let input = input.ok_or_else(|| Broken::ambiguous(format!("{kind} has no {field}")))?;
+        let input = input.ok_or_else(|| BrokenAnswer::ambiguous(format!("{kind} has no {field}")))?;
         if is_whole {
             item.whole(command, &input, text(json, "name")?.as_deref())
         } else {
@@ -252,7 +259,7 @@ impl ResponseStream {
     }
 
     /// Reads the facts of a response.
-    pub(super) fn read(&mut self, response: Value<'_>, gate: &mut Gate) -> Result<(), Broken> {
+    pub(super) fn read(&mut self, response: Value<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
         facts::read(response, &mut gate.facts)?;
         if self.told.id.is_none() {
             self.told.id = text(response, "id")?.map(Into::into);
@@ -277,7 +284,7 @@ impl ResponseStream {
         response: Value<'_>,
         ends: bool,
         gate: &mut Gate,
-    ) -> Result<Cuts, Broken> {
+    ) -> Result<Cuts, BrokenAnswer> {
         let mut cuts = Cuts::new();
         // Nothing follows the last event: a call that is open then was cut.
         let is_stopped = ends && is_cut(response)?;
@@ -313,7 +320,7 @@ impl ResponseStream {
         ends: bool,
         is_cut: bool,
         gate: &mut Gate,
-    ) -> Result<Option<Replacement>, Broken> {
+    ) -> Result<Option<Replacement>, BrokenAnswer> {
         if let Some(known) = self.find(index, called)
             && let Some(item) = self.items.get_mut(&known)
         {
@@ -321,7 +328,7 @@ impl ResponseStream {
                 item.complete(called, is_cut, gate)?;
                 self.settle(known, called, gate);
             } else if item.is_open() {
-                return Err(Broken::ambiguous("a tool call is told again before it is complete"));
+                return Err(BrokenAnswer::ambiguous("a tool call is told again before it is complete"));
             } else {
                 item.check_copy(called)?;
             }
@@ -403,7 +410,7 @@ impl ResponseStream {
 }
 
 /// Whether an item, or a response, says that the model was stopped inside it.
-fn is_cut(item: Value<'_>) -> Result<bool, Broken> {
+fn is_cut(item: Value<'_>) -> Result<bool, BrokenAnswer> {
     Ok(text(item, "status")?.is_some_and(|status| status == "incomplete"))
 }
 

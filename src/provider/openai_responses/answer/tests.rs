@@ -7,7 +7,7 @@ use super::super::EVENTS;
 use super::Responses;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::testing::{Names, fed, guarded, settings};
-use crate::provider::answer::{Broken, Guard};
+use crate::provider::answer::{BrokenAnswer, Guard};
 
 /// A stream of these events, numbered, between the beginning and the end of a response with this output.
 fn stream(events: &[Value], output: &Value) -> String {
@@ -69,7 +69,7 @@ fn message(index: u64, text: &str) -> Vec<Value> {
     ]
 }
 
-fn run(stream: &str) -> (String, Result<(), Broken>) {
+fn run(stream: &str) -> (String, Result<(), BrokenAnswer>) {
     let (bytes, result) = guarded(Box::new(Responses::default()), Framing::Events(EVENTS), stream.as_bytes());
     (String::from_utf8(bytes).unwrap(), result)
 }

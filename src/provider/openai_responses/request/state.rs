@@ -2,12 +2,12 @@
 
 use super::super::super::request::RequestEditor;
 use super::present;
-use crate::call::{Answer, Denial};
+use crate::call::{Denial, DenialForm};
 use crate::wire::json::Value;
 
 /// What OpenAI answers for a response that it has no longer. Clients that chain responses send all of the conversation
 /// then.
-const NOT_FOUND: Answer = Answer::Recoverable { status: 400, code: "previous_response_not_found" };
+const NOT_FOUND: DenialForm = DenialForm::Recoverable { status: 400, code: "previous_response_not_found" };
 
 /// Asks about everything that reads from, or runs in, what the provider keeps.
 ///

@@ -4,8 +4,8 @@ use http::HeaderMap;
 
 use super::super::OpenAiResponses;
 use crate::call::{
-    Answer, Api, BlockedCall, BlockedCalls, Change, Decision, Denial, Dialect, Hosted, HostedAction,
-    Judgement, Service, Terms, Vendor,
+    Api, BlockedCall, BlockedCalls, Change, Decision, Denial, DenialForm, Dialect, HostedAction,
+    HostedToolVerdict, Judgement, Service, Terms, Vendor,
 };
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::request::{EditedRequest, RequestEditor};
@@ -30,13 +30,13 @@ fn decision(allowed: bool) -> Decision {
 }
 
 impl Terms for Says {
-    fn hosted_tool(&self, tool_type: &str) -> Hosted {
+    fn hosted_tool(&self, tool_type: &str) -> HostedToolVerdict {
         let action = match self.allow.contains(&tool_type) || self.audit {
             true => HostedAction::Keep,
             false if self.refuses => HostedAction::Refuse,
             false => HostedAction::Strip,
         };
-        Hosted { action, decision: decision(action == HostedAction::Keep), audited: None }
+        HostedToolVerdict { action, decision: decision(action == HostedAction::Keep), audited: None }
     }
 
     fn provider_state(&self) -> Judgement {
@@ -266,7 +266,7 @@ fn what_the_provider_keeps_is_not_gone_on_from_unless_that_is_allowed() {
         assert!(posted(body, &Says { state: true, ..STRICT }).unwrap().body.is_none(), "{body}");
     }
     let denial = posted(r#"{"previous_response_id":"resp_1"}"#, &STRICT).unwrap_err();
-    assert_eq!(denial.answer, Answer::Recoverable { status: 400, code: "previous_response_not_found" });
+    assert_eq!(denial.answer, DenialForm::Recoverable { status: 400, code: "previous_response_not_found" });
     assert_same(&[
         r#"{"store":false,"previous_response_id":null,"conversation":null,"prompt":null,"background":false}"#,
         r#"{"store":false,"input":[{"role":"user","content":"x","id":"msg_1"}]}"#,

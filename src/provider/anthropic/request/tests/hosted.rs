@@ -2,7 +2,7 @@
 
 use super::super::testing::*;
 use super::{becomes, stays, talk};
-use crate::call::{Answer, Change, HostedAction};
+use crate::call::{Change, DenialForm, HostedAction};
 
 const CLIENT: &[&str] = &[
     "custom",
@@ -93,7 +93,7 @@ fn a_request_may_be_refused_for_what_it_offers() {
     ] {
         let denial = refused(&body, refuse);
         assert_eq!(told(&denial).0, "postern/builtin/hosted-tools", "{body}");
-        assert_eq!(denial.answer, Answer::Forbidden);
+        assert_eq!(denial.answer, DenialForm::Forbidden);
     }
     let (kept, _) = sent(r#"{"tools":[{"type":"bash_20250124"}]}"#, refuse);
     assert_eq!(kept, r#"{"tools":[{"type":"bash_20250124"}]}"#);
@@ -210,7 +210,7 @@ fn a_thread_does_not_begin_and_one_that_goes_on_is_refused_recoverably() {
     ] {
         let denial = refused(body, STRICT);
         assert_eq!(told(&denial).0, "postern/builtin/provider-state", "{body}");
-        let answer = Answer::Recoverable { status: 400, code: "thread_unsupported_request" };
+        let answer = DenialForm::Recoverable { status: 400, code: "thread_unsupported_request" };
         assert_eq!(denial.answer, answer, "{body}");
     }
     let body = r#"{"thread":{"type":"continue","previous_message_id":"msg_1"}}"#;

@@ -2,7 +2,7 @@
 
 use super::super::testing::*;
 use super::super::{MessagesVariant, messages_request};
-use crate::call::{Answer, Api, Dialect, RequestFacts, Service, Vendor};
+use crate::call::{Api, DenialForm, Dialect, RequestFacts, Service, Vendor};
 use crate::provider::adapter::ModelRequestHead;
 use crate::provider::request::RequestEditor;
 use crate::wire::json::{Document, Limits};
@@ -129,7 +129,7 @@ fn a_subscription_body_with_a_hash_over_it_is_refused_rather_than_edited() {
         let (rule, reason) = told(&denial);
         assert_eq!(rule, "postern/builtin/subscription-edit");
         assert!(reason.contains("CLAUDE_CODE_ATTRIBUTION_HEADER=0") && reason.contains("hostedTools.allow"));
-        assert_eq!(denial.answer, Answer::Forbidden);
+        assert_eq!(denial.answer, DenialForm::Forbidden);
         for unchanged in [ATTESTED.replace("TOOLS", r#"{"name":"y"}"#), body.clone()] {
             let rules = allowing(&["web_search_20250305"]);
             assert_eq!(drafted(&unchanged, rules, &variant).unwrap().body, None, "{unchanged}");
@@ -151,5 +151,5 @@ fn with_a_key_a_body_is_edited_whatever_it_says_of_itself() {
 fn a_subscription_thread_is_refused_in_the_form_that_clients_recover_from() {
     let variant = MessagesVariant { subscription: true, ..MessagesVariant::default() };
     let denial = drafted(r#"{"thread":{"type":"create"}}"#, STRICT, &variant).map(|_| ()).unwrap_err();
-    assert_eq!(denial.answer, Answer::Recoverable { status: 400, code: "thread_unsupported_request" });
+    assert_eq!(denial.answer, DenialForm::Recoverable { status: 400, code: "thread_unsupported_request" });
 }
