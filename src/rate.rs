@@ -19,6 +19,7 @@ impl Rate {
     }
 
     /// Changes the time in which it gains one.
+    #[cfg(any(feature = "operator", test))]
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
     }
