@@ -1,7 +1,8 @@
 //! Remembers which calls were blocked in conversations that a provider keeps (plain data): the provider waits for
 //! their outputs, and refuses to go on without them.
 
-use quick_cache::sync::{Cache, EntryAction, EntryResult};
+use quick_cache::sync::{Cache, DefaultLifecycle, EntryAction, EntryResult};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, UnitWeighter};
 
 /// A call that was blocked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +27,21 @@ const MOST_CALLS: usize = 256;
 const LONGEST: usize = 256;
 
 impl BlockedCalls {
-    /// Remembers calls under about so many ids, and forgets first those that nobody asks for.
+    /// Remembers calls under at most so many ids, and forgets the oldest first.
     pub fn new(most: usize) -> Self {
-        Self { calls: Cache::new(most) }
+        // Most ids are asked for once, soon: room for what is asked for often would fill up and keep new ids out. Shards
+        // would forget new ids where theirs is full.
+        let mut options = OptionsBuilder::new();
+        options.shards(1).hot_allocation(0.0).estimated_items_capacity(most).weight_capacity(most as u64);
+        let with = |options| {
+            Cache::with_options(
+                options,
+                UnitWeighter,
+                DefaultHashBuilder::default(),
+                DefaultLifecycle::default(),
+            )
+        };
+        Self { calls: options.build().map_or_else(|_| Cache::new(most), with) }
     }
 
     /// Remembers a call. Skips calls that are remembered already, and those with an id that no provider makes.
@@ -79,6 +92,17 @@ mod tests {
         assert_eq!(calls.of("b"), []);
         calls.forget("a");
         assert_eq!(calls.of("a"), []);
+    }
+
+    #[test]
+    fn new_calls_are_remembered_though_older_ones_fill_the_room() {
+        let calls = BlockedCalls::new(4_096);
+        for number in 0..20_000 {
+            calls.remember(&number.to_string(), call("1"));
+        }
+        let remembered = |number: &u32| !calls.of(&number.to_string()).is_empty();
+        assert_eq!((18_000..20_000).filter(remembered).count(), 2_000);
+        assert!((0..10_000).filter(remembered).count() <= 1, "old ids take the room of new ones");
     }
 
     #[test]

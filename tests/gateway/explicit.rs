@@ -148,6 +148,18 @@ fn h2_carries_several_requests_at_once() {
 }
 
 #[test]
+fn a_body_that_stalls_over_h2_is_the_agents_failure() {
+    let test = inspected_with(|setup| setup.set("/timeouts/streamIdle", "300ms"));
+    let agent = test.gateway.agent();
+    let connection = agent.h2("api.example.com");
+    let (_writer, stalled) = connection.upload("https://api.example.com/echo");
+    let answer = stalled.answer().unwrap();
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert!(answer.text().contains("the request's body stalled"), "{}", answer.text());
+    assert_eq!(connection.get("https://api.example.com/bytes/10").status, 200);
+}
+
+#[test]
 fn a_client_without_h2_reaches_an_upstream_that_speaks_nothing_else() {
     let upstreams = Pki::new("Upstream Test CA");
     let upstream =

@@ -45,6 +45,26 @@ fn a_websocket_without_such_a_rule_is_refused_at_once() {
 }
 
 #[test]
+fn a_body_that_stalls_is_the_agents_failure_with_an_upgrade_too() {
+    let upstreams = Pki::new("Upstream Test CA");
+    let identity = upstreams.leaf(&["api.example.com"]);
+    let upstream =
+        RawUpstream::start(Some(&identity), |connection, _| while connection.try_read().is_some() {});
+    let setup = Setup::new(&upstreams).host("api.example.com", upstream.address());
+    let gateway = setup.set("/timeouts/streamIdle", "300ms").destinations(&[ALLOWED]).start();
+    for upgrade in ["Connection: Upgrade\r\nUpgrade: websocket\r\n", ""] {
+        let mut connection = gateway.agent().tls("api.example.com");
+        connection.send(format!(
+            "GET /ws HTTP/1.1\r\nHost: api.example.com\r\n{upgrade}Sec-WebSocket-Key: {KEY}\r\n\
+             Sec-WebSocket-Version: 13\r\nContent-Length: 10\r\n\r\nhalf"
+        ));
+        let answer = connection.read_answer();
+        assert_eq!(answer.status, 400, "{upgrade}: {}", answer.text());
+        assert!(answer.text().contains("the request's body stalled"), "{}", answer.text());
+    }
+}
+
+#[test]
 fn an_upgrade_to_anything_else_is_refused() {
     let test = with_upgrade();
 

@@ -264,6 +264,27 @@ fn a_body_without_one_reading_goes_on_under_audit_alone() {
     }
 }
 
+/// Nor is one refused there whose coding cannot be undone: only its bounds stay.
+#[test]
+fn a_body_whose_coding_cannot_be_undone_goes_on_under_audit_alone() {
+    let test = models("enforcement: Audit");
+    let body = r#"{"model":"m","input":"a"}"#;
+    for door in PLAIN {
+        for coding in ["x-rot13", "gzip, gzip", "gzip"] {
+            let asked = test.post_with(door, &[("content-encoding", coding)], body);
+            let seen = asked.seen();
+            assert_eq!(
+                (asked.answer.status, seen.body.as_slice()),
+                (200, body.as_bytes()),
+                "{door} {coding}"
+            );
+            assert_eq!(seen.header("content-encoding"), Some(coding));
+            let event = test.event_of(&asked, "Policy", "WouldDeny");
+            assert_eq!(event["decision"]["rule"], UNPARSEABLE);
+        }
+    }
+}
+
 /// D6: where a key stands twice, the provider may read the other one: at any depth at which it could matter, that is refused.
 #[test]
 fn a_key_that_stands_twice_is_refused() {

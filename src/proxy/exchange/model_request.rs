@@ -22,7 +22,7 @@ use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
-use crate::wire::coding::{CodingError, Decoder};
+use crate::wire::coding::{CodingError, Decoder, Unsupported};
 use crate::wire::json::{Document, Limits};
 
 /// A request to a model. Its facts are empty until its body was read.
@@ -69,7 +69,10 @@ impl RequestReader<'_> {
         let (sent, decoded, mut reserved) =
             buffer_decoded(self.session, self.snapshot, parts, incoming).await?;
         let mut model_request = self.model_request(parts);
-        let drafted = match self.draft(&model_request.asked(), decoded.as_ref().unwrap_or(&sent)) {
+        let drafted = decoded.and_then(|decoded| {
+            self.draft(&model_request.asked(), &decoded).map(|drafted| (drafted, decoded))
+        });
+        let (drafted, decoded) = match drafted {
             Ok(drafted) => drafted,
             // Where nothing is enforced, a body that cannot be read is sent as it came.
             Err(denial) if self.snapshot.policy().audit_only() => {
@@ -88,7 +91,7 @@ impl RequestReader<'_> {
         };
         let edited = Bytes::from(edited);
         hold(self.session, &mut reserved, edited.len())?;
-        let transforms = self.transforms(&drafted.changes, decoded.as_ref().unwrap_or(&sent), &edited);
+        let transforms = self.transforms(&drafted.changes, &decoded, &edited);
         drop((sent, decoded));
         record.body_edited(transforms);
         model_request.is_edited = true;
@@ -177,13 +180,12 @@ pub(crate) async fn buffer_json(
     record: &Record,
 ) -> Result<RequestBody, Stop> {
     let (sent, decoded, mut reserved) = buffer_decoded(session, snapshot, parts, incoming).await?;
-    match one_reading(decoded.as_ref().unwrap_or(&sent), snapshot.json_limits()) {
+    match decoded.and_then(|decoded| one_reading(&decoded, snapshot.json_limits())) {
         Err(denial) if snapshot.policy().audit_only() => {
             record.emit_audit(&denial.decision.into_would_deny());
         }
         checked => checked?,
     }
-    drop(decoded);
     hold(session, &mut reserved, sent.len())?;
     Ok(RequestBody::whole(sent, Some(reserved)))
 }
@@ -197,23 +199,40 @@ fn one_reading(body: &Bytes, limits: Limits) -> Result<(), Denial> {
     document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
 }
 
-/// Returns a buffered body as it was sent and, if that is encoded, decoded.
+/// Returns a buffered body as it was sent, and decoded; the denial of a coding that cannot be undone where nothing is
+/// enforced, so that the caller records it.
 async fn buffer_decoded(
     session: &Session,
     snapshot: &Snapshot,
     parts: &Parts,
     incoming: Incoming,
-) -> Result<(Bytes, Option<Bytes>, Reserved), Stop> {
+) -> Result<(Bytes, Result<Bytes, Denial>, Reserved), Stop> {
+    let is_audit = snapshot.policy().audit_only();
     let decoder = Decoder::for_headers(&parts.headers, snapshot.whole_coding_limits());
-    let decoder = decoder.map_err(|unsupported| {
-        Denial::unparseable("content-encoding", unsupported).answered(DenialForm::UnsupportedCoding)
-    })?;
+    let decoder = match decoder.map_err(unknown_coding) {
+        // Nothing of the body is awaited.
+        Err(denial) if !is_audit => return Err(denial.into()),
+        decoder => decoder,
+    };
     let (sent, mut reserved) = buffer_request(session, snapshot, incoming).await?;
-    let Some(decoder) = decoder else { return Ok((sent, None, reserved)) };
+    let decoder = match decoder {
+        Ok(Some(decoder)) => decoder,
+        Ok(None) => return Ok((sent.clone(), Ok(sent), reserved)),
+        Err(denial) => return Ok((sent, Err(denial), reserved)),
+    };
     let most = snapshot.settings.limits.decoded_body_bytes;
-    let decoded = buffer::decode(&sent, decoder, most, &mut reserved);
-    let decoded = decoded.map_err(|reason| unfit(session, snapshot, reason))?;
-    Ok((sent, Some(decoded), reserved))
+    match buffer::decode(&sent, decoder, most, &mut reserved) {
+        Ok(decoded) => Ok((sent, Ok(decoded), reserved)),
+        // The bounds stay under Audit policies too.
+        Err(BufferError::Coded(error)) if is_audit && !error.is_bound() => {
+            Ok((sent, Err(Denial::unparseable("the body", error)), reserved))
+        }
+        Err(error) => Err(unfit(session, snapshot, error)),
+    }
+}
+
+fn unknown_coding(unsupported: Unsupported) -> Denial {
+    Denial::unparseable("content-encoding", unsupported).answered(DenialForm::UnsupportedCoding)
 }
 
 /// Resizes the reservation to the body that is sent.

@@ -262,6 +262,7 @@ impl Upstreams {
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
         head::address(&mut request, origin, Speaks::H1);
+        let progress = request.body().progress();
         let exchange = async {
             let (stream, speaks) = self.connect(check, origin, false).await?;
             if speaks == Speaks::H2 {
@@ -271,7 +272,7 @@ impl Upstreams {
             sent.map(Answer::Upgrade).map_err(|error| Failure::exchange(&error).into())
         };
         match tokio::time::timeout(self.bounds.head, exchange).await {
-            Ok(answer) => answer,
+            Ok(answer) => answer.map_err(|stop| progress.stop().unwrap_or(stop)),
             Err(_) => Err(Failure::new(Class::HeadTimeout, "the upstream did not answer in time").into()),
         }
     }

@@ -21,3 +21,13 @@ pub enum CodingError {
     #[error("content coding wants a dictionary")]
     Dictionary,
 }
+
+impl CodingError {
+    /// Whether a bound was reached, and not the body unreadable.
+    pub(crate) fn is_bound(self) -> bool {
+        match self {
+            Self::TooLarge | Self::Window => true,
+            Self::Corrupt | Self::Truncated | Self::Trailing | Self::Dictionary => false,
+        }
+    }
+}
