@@ -191,6 +191,8 @@ fn wrong_values_are_refused_in_words_that_help() {
         ("trust: {directory: t}", "trust.roots: is required"),
         ("trust: {roots: r.pem}", "trust.directory: is required"),
         ("upstream: {denyAddresses: [{}]}", "denyAddresses[0].fromEnv: is required"),
+        ("upstream: {denyAddresses: [{fromEnv: \"\"}]}", "denyAddresses[0].fromEnv: is empty"),
+        ("upstream: \"http://user:secret@proxy.example\"", "upstream: expected a mapping, found text"),
         ("upstream: {denyAddresses: [{fromEnv: X, other: 1}]}", "unknown key; expected one of: fromEnv"),
     ] {
         let problems = refused(text);

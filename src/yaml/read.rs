@@ -263,6 +263,8 @@ fn describe(found: Unexpected<'_>) -> String {
         Unexpected::Unit | Unexpected::Option => "nothing".to_owned(),
         Unexpected::Seq => "a list".to_owned(),
         Unexpected::Map => "a mapping".to_owned(),
+        // It may be a URL with a password.
+        Unexpected::Str(text) if text.contains('@') => "text".to_owned(),
         Unexpected::Str(text) => format!("the text {}", field::quoted(text)),
         Unexpected::Unsigned(number) => format!("the number {number}"),
         Unexpected::Signed(number) => format!("the number {number}"),
@@ -291,8 +293,15 @@ struct Reader<'de, 'c> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Variable {
-    #[serde(rename = "fromEnv")]
+    #[serde(rename = "fromEnv", deserialize_with = "variable_name")]
     name: String,
+}
+
+fn variable_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match String::deserialize(deserializer)? {
+        name if name.is_empty() => Err(Error::custom("is empty")),
+        name => Ok(name),
+    }
 }
 
 impl<'de, 'c> Reader<'de, 'c> {

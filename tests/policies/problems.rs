@@ -167,6 +167,27 @@ fn broken_yaml_is_told_with_its_line() {
 }
 
 #[test]
+fn a_list_where_a_mapping_belongs_is_refused() {
+    for (spec, place) in [
+        ("[]", "spec"),
+        ("{podSelector: []}", "spec.podSelector"),
+        ("{limits: [~]}", "spec.limits"),
+        ("{hostedTools: []}", "spec.hostedTools"),
+        ("{audit: []}", "spec.audit"),
+        ("{destinations: [[a, [a.example]]]}", "spec.destinations[0]"),
+        (
+            "{credentials: [{name: c, hosts: [a.example], fromEnv: X, sigV4: [a, b, c]}]}",
+            "spec.credentials[0].sigV4",
+        ),
+    ] {
+        let found = problems(&format!("{HEAD}spec: {spec}\n"));
+        assert_eq!(found.len(), 1, "{spec}: {found:?}");
+        assert!(found[0].contains(&format!(": {place}: expected ")), "{found:?}");
+        assert!(found[0].ends_with(", found a list"), "{found:?}");
+    }
+}
+
+#[test]
 fn a_field_written_twice_is_told() {
     let found = problems(&format!("{HEAD}spec: {{}}\nspec: {{enforcement: Audit}}\n"));
     assert_eq!(found, ["policy.yaml:5:1: spec: the field is written twice"]);
