@@ -1,35 +1,28 @@
 //! Numbered events with their lines of JSON: serialised once, and shared by all sinks.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::event::Event;
 
-/// With so many bytes of lines or so many events, a batch is handed over before more events are added.
+/// With so many bytes of lines, a batch is handed over before more events are added.
 const FULL_BYTES: usize = 64 << 10;
-// Its allocation stays below the 128 KiB from which allocators map and unmap pages for each.
-pub(super) const FULL_EVENTS: usize = 64;
 
-/// More than the length of a usual line.
-const LINE_BYTES: usize = 512;
+/// How many batches that were written keep their memory for others.
+const SPARES: usize = 2;
 
 /// Events in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     /// Each event, and where its line ends in `lines`.
-    events: Vec<(Event, usize)>,
+    events: Vec<(Box<Event>, usize)>,
     lines: Vec<u8>,
 }
 
 impl EventBatch {
-    /// A batch that has room for so many usual events.
-    pub(super) fn for_events(events: usize) -> Self {
-        let events = events.min(FULL_EVENTS);
-        let bytes = events * LINE_BYTES;
-        Self { events: Vec::with_capacity(events), lines: Vec::with_capacity(bytes) }
-    }
-
     /// Serialises an event and adds it. A batch stays as it was where that fails.
-    pub(super) fn push(&mut self, event: Event) -> serde_json::Result<()> {
+    pub(super) fn push(&mut self, event: Box<Event>) -> serde_json::Result<()> {
         let begin = self.lines.len();
-        let serialised = serde_json::to_writer(&mut self.lines, &event);
+        let serialised = serde_json::to_writer(&mut self.lines, &*event);
         match serialised {
             Ok(()) => self.events.push((event, self.lines.len())),
             Err(_) => self.lines.truncate(begin),
@@ -42,7 +35,7 @@ impl EventBatch {
         let mut reserved = Self::default();
         for (event, line) in self.entries().filter(|(event, _)| event.is_reserved()) {
             reserved.lines.extend_from_slice(line);
-            reserved.events.push((event.clone(), reserved.lines.len()));
+            reserved.events.push((Box::new(event.clone()), reserved.lines.len()));
         }
         reserved
     }
@@ -53,7 +46,7 @@ impl EventBatch {
         self.events.iter().map(move |(event, end)| {
             let line = self.lines.get(begin..*end).unwrap_or_default();
             begin = *end;
-            (event, line)
+            (&**event, line)
         })
     }
 
@@ -73,6 +66,32 @@ impl EventBatch {
 
     /// Whether it is to be handed over before more events are added.
     pub(super) fn is_full(&self) -> bool {
-        self.bytes() >= FULL_BYTES || self.events.len() >= FULL_EVENTS
+        self.bytes() >= FULL_BYTES
+    }
+}
+
+/// Empty batches whose memory is used again: a new one of this size would be mapped and unmapped each time.
+#[derive(Debug, Default)]
+pub(super) struct SpareBatches(Mutex<Vec<EventBatch>>);
+
+impl SpareBatches {
+    /// An empty batch.
+    pub(super) fn take(&self) -> EventBatch {
+        self.spares().pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of a batch that was written, unless a long event made it large.
+    pub(super) fn give_back(&self, mut batch: EventBatch) {
+        batch.events.clear();
+        batch.lines.clear();
+        let mut spares = self.spares();
+        if spares.len() < SPARES && batch.lines.capacity() <= 2 * FULL_BYTES {
+            spares.push(batch);
+        }
+    }
+
+    /// A poisoned lock is ignored: the batches are consistent after each step.
+    fn spares(&self) -> MutexGuard<'_, Vec<EventBatch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -22,6 +22,7 @@ use crate::event::{Event, Workload};
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Dropped;
 
+use batch::SpareBatches;
 use queue::SinkQueue;
 pub use sink::{NamedSink, Sink};
 use sink_thread::{IDLE, SinkThread};
@@ -36,7 +37,7 @@ const RESERVED: usize = CAPACITY / 8;
 #[derive(Debug, Clone)]
 pub struct Ledger {
     /// `None` asks the writer to write what came before, and end.
-    queue: mpsc::Sender<Option<Event>>,
+    queue: mpsc::Sender<Option<Box<Event>>>,
     state: Arc<LedgerState>,
 }
 
@@ -51,19 +52,20 @@ impl Ledger {
         let state = Arc::new(LedgerState::new(metrics));
         // Each thread drops its clone on every way out, a panic included; the last one cancels `ended`.
         let ended = Arc::new(state.ended.clone().drop_guard());
+        let spares = Arc::new(SpareBatches::default());
         let mut inlets = Vec::with_capacity(sinks.len());
         for named in sinks {
             let thread_name = format!("ledger-{}", named.name);
             let queue = Arc::new(SinkQueue::new(named.on_pressure));
             inlets.push(Inlet::new(named.name, Arc::clone(&queue)));
-            let thread = SinkThread::new(named, queue, Arc::clone(&state.metrics));
+            let thread = SinkThread::new(named, queue, Arc::clone(&spares), Arc::clone(&state.metrics));
             let ended = Arc::clone(&ended);
             spawn(&thread_name, move || {
                 thread.run(IDLE);
                 drop(ended);
             })?;
         }
-        let writer = LedgerWriter::new(events, inlets, workload, Arc::clone(&state));
+        let writer = LedgerWriter::new(events, inlets, spares, workload, Arc::clone(&state));
         spawn("ledger", move || {
             writer.run();
             drop(ended);
@@ -78,7 +80,7 @@ impl Ledger {
         if self.queue.capacity() <= RESERVED && !event.is_reserved() {
             return self.state.drop_one(Dropped::QueueFull);
         }
-        match self.queue.try_send(Some(event)) {
+        match self.queue.try_send(Some(Box::new(event))) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => self.state.drop_one(Dropped::QueueFull),
             Err(mpsc::error::TrySendError::Closed(_)) => self.state.drop_one(Dropped::Closed),

@@ -144,7 +144,7 @@ mod tests {
     fn batch(verdicts: impl IntoIterator<Item = Verdict>) -> Arc<EventBatch> {
         let mut batch = EventBatch::default();
         for verdict in verdicts {
-            batch.push(Event::new(fresh_id(), Kind::Request, Decision::of(verdict))).unwrap();
+            batch.push(Box::new(Event::new(fresh_id(), Kind::Request, Decision::of(verdict)))).unwrap();
         }
         Arc::new(batch)
     }

@@ -20,7 +20,7 @@ pub(super) struct Repeats {
     /// How many refusals were written by themselves.
     written: usize,
     equal: HashMap<RefusalKey, Repeat>,
-    by_rule: HashMap<Option<RuleKey>, Event>,
+    by_rule: HashMap<Option<RuleKey>, Box<Event>>,
 }
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Repeat {
 
 impl Repeats {
     /// Counts a refusal; returns it where it is to be written by itself.
-    pub(super) fn take(&mut self, event: Event, now: Instant) -> Option<Event> {
+    pub(super) fn take(&mut self, event: Box<Event>, now: Instant) -> Option<Box<Event>> {
         self.began.get_or_insert(now);
         let key = event.refusal_key();
         if let Some(repeat) = self.equal.get_mut(&key) {
@@ -42,7 +42,7 @@ impl Repeats {
             }
             match &mut repeat.counted {
                 Some(counted) => counted.absorb(&event),
-                None => repeat.counted = Some(Box::new(event)),
+                None => repeat.counted = Some(event),
             }
             return None;
         }
@@ -56,7 +56,7 @@ impl Repeats {
     }
 
     /// Rules are a policy's, so an agent cannot make more of them; their number is bounded all the same.
-    fn count_by_rule(&mut self, event: Event) {
+    fn count_by_rule(&mut self, event: Box<Event>) {
         let rule = Some(event.rule_key());
         let key = if self.by_rule.len() < DISTINCT || self.by_rule.contains_key(&rule) { rule } else { None };
         match self.by_rule.get_mut(&key) {
@@ -78,12 +78,12 @@ impl Repeats {
     }
 
     /// Ends the window. Returns its counts in the order of time.
-    pub(super) fn end(&mut self) -> Vec<Event> {
+    pub(super) fn end(&mut self) -> impl Iterator<Item = Box<Event>> + use<> {
         let Self { equal, by_rule, .. } = std::mem::take(self);
-        let counted = equal.into_values().filter_map(|repeat| repeat.counted).map(|counted| *counted);
-        let mut events: Vec<Event> = counted.chain(by_rule.into_values()).collect();
+        let counted = equal.into_values().filter_map(|repeat| repeat.counted);
+        let mut events: Vec<_> = counted.chain(by_rule.into_values()).collect();
         events.sort_unstable_by_key(|event| event.id);
-        events
+        events.into_iter()
     }
 }
 
@@ -113,8 +113,11 @@ mod tests {
     /// Takes refusals at one moment. Returns those that are written by themselves, and the counts.
     fn window(refusals: impl IntoIterator<Item = Event>) -> (Vec<Event>, Vec<Event>) {
         let (mut repeats, now) = (Repeats::default(), Instant::now());
-        let single = refusals.into_iter().filter_map(|event| repeats.take(event, now)).collect();
-        (single, repeats.end())
+        let single = refusals
+            .into_iter()
+            .filter_map(|event| repeats.take(Box::new(event), now).map(|event| *event))
+            .collect();
+        (single, repeats.end().map(|event| *event).collect())
     }
 
     fn sum<'a>(events: impl IntoIterator<Item = &'a Event>) -> u64 {
@@ -157,14 +160,14 @@ mod tests {
     fn a_window_is_over_after_a_second_and_due_only_where_something_was_counted() {
         let (mut repeats, now) = (Repeats::default(), Instant::now());
         for _ in 0..20 {
-            repeats.take(refused("a.example", "a/b/c"), now);
+            repeats.take(Box::new(refused("a.example", "a/b/c")), now);
         }
         assert_eq!((repeats.due(), repeats.is_over(now)), (None, false));
-        repeats.take(refused("a.example", "a/b/c"), now);
+        repeats.take(Box::new(refused("a.example", "a/b/c")), now);
         assert_eq!(repeats.due(), Some(now + WINDOW));
         assert!(repeats.is_over(now + WINDOW));
-        assert_eq!(repeats.end().len(), 1);
+        assert_eq!(repeats.end().count(), 1);
         assert_eq!((repeats.due(), repeats.is_over(now + WINDOW)), (None, false));
-        assert!(repeats.take(refused("a.example", "a/b/c"), now + WINDOW).is_some());
+        assert!(repeats.take(Box::new(refused("a.example", "a/b/c")), now + WINDOW).is_some());
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::batch::SpareBatches;
 use super::queue::{NextBatch, SinkQueue};
 use super::sink::{NamedSink, Sink};
 use crate::event::Event;
@@ -18,6 +19,7 @@ pub(super) struct SinkThread {
     name: &'static str,
     sink: Box<dyn Sink>,
     queue: Arc<SinkQueue>,
+    spares: Arc<SpareBatches>,
     metrics: Arc<Metrics>,
     /// Events given to the sink since it last flushed.
     held: u64,
@@ -27,8 +29,22 @@ pub(super) struct SinkThread {
 }
 
 impl SinkThread {
-    pub(super) fn new(named: NamedSink, queue: Arc<SinkQueue>, metrics: Arc<Metrics>) -> Self {
-        Self { name: named.name, sink: named.sink, queue, metrics, held: 0, has_failed: false, lost: 0 }
+    pub(super) fn new(
+        named: NamedSink,
+        queue: Arc<SinkQueue>,
+        spares: Arc<SpareBatches>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            name: named.name,
+            sink: named.sink,
+            queue,
+            spares,
+            metrics,
+            held: 0,
+            has_failed: false,
+            lost: 0,
+        }
     }
 
     /// Gives the sink its events until the queue is closed and empty; its upkeep, each time that none came for `idle`.
@@ -37,8 +53,10 @@ impl SinkThread {
             match self.queue.next(idle) {
                 NextBatch::Ready(batch) => {
                     batch.entries().for_each(|(event, line)| self.write(event, line));
-                    // Frees the batch before the next wait.
-                    drop(batch);
+                    // The last sink gives the memory back.
+                    if let Some(batch) = Arc::into_inner(batch) {
+                        self.spares.give_back(batch);
+                    }
                     if self.queue.is_empty() {
                         self.flush();
                     }
@@ -107,7 +125,12 @@ mod tests {
 
     fn thread(sink: impl Sink + 'static) -> SinkThread {
         let queue = Arc::new(SinkQueue::new(OnPressure::Block));
-        SinkThread::new(NamedSink::blocking("test", sink), queue, Arc::new(Metrics::new().unwrap()))
+        SinkThread::new(
+            NamedSink::blocking("test", sink),
+            queue,
+            Arc::default(),
+            Arc::new(Metrics::new().unwrap()),
+        )
     }
 
     #[derive(Clone, Default)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TryRecvError;
 
-use super::batch::{EventBatch, FULL_EVENTS};
+use super::batch::{EventBatch, SpareBatches};
 use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
 use super::stamp::fresh_id;
@@ -24,7 +24,7 @@ pub(super) const BATCH: usize = 256;
 const GATHER: Duration = Duration::from_millis(5);
 
 pub(super) struct LedgerWriter {
-    queue: mpsc::Receiver<Option<Event>>,
+    queue: mpsc::Receiver<Option<Box<Event>>>,
     inlets: Vec<Inlet>,
     workload: Option<Arc<Workload>>,
     state: Arc<LedgerState>,
@@ -34,17 +34,19 @@ pub(super) struct LedgerWriter {
     repeats: Repeats,
     /// Events that are numbered, and not handed over yet.
     batch: EventBatch,
+    spares: Arc<SpareBatches>,
 }
 
 impl LedgerWriter {
     pub(super) fn new(
-        queue: mpsc::Receiver<Option<Event>>,
+        queue: mpsc::Receiver<Option<Box<Event>>>,
         inlets: Vec<Inlet>,
+        spares: Arc<SpareBatches>,
         workload: Option<Arc<Workload>>,
         state: Arc<LedgerState>,
     ) -> Self {
         let (repeats, batch) = (Repeats::default(), EventBatch::default());
-        Self { queue, inlets, workload, state, sequence: 0, drops_reported: 0, repeats, batch }
+        Self { queue, inlets, spares, workload, state, sequence: 0, drops_reported: 0, repeats, batch }
     }
 
     /// Writes until every handle is gone, or one asked for the end, and nothing is left.
@@ -52,7 +54,6 @@ impl LedgerWriter {
         let mut events = Vec::with_capacity(BATCH);
         while self.receive(&mut events) {
             let now = Instant::now();
-            self.batch = EventBatch::for_events(events.len());
             for event in events.drain(..) {
                 match event {
                     Some(event) => self.take(event, now),
@@ -74,7 +75,7 @@ impl LedgerWriter {
     }
 
     /// Waits for events, or until counted refusals are due. Returns whether more may come.
-    fn receive(&mut self, events: &mut Vec<Option<Event>>) -> bool {
+    fn receive(&mut self, events: &mut Vec<Option<Box<Event>>>) -> bool {
         let Some(due) = self.repeats.due() else {
             return self.queue.blocking_recv_many(events, BATCH) > 0;
         };
@@ -94,7 +95,7 @@ impl LedgerWriter {
     }
 
     /// Writes an event, unless it is a refusal that is counted.
-    fn take(&mut self, event: Event, now: Instant) {
+    fn take(&mut self, event: Box<Event>, now: Instant) {
         if !event.is_refusal() {
             return self.write(event);
         }
@@ -111,11 +112,11 @@ impl LedgerWriter {
     }
 
     fn write_repeats(&mut self) {
-        self.repeats.end().into_iter().for_each(|event| self.write(event));
+        self.repeats.end().for_each(|event| self.write(event));
     }
 
     /// Numbers an event and adds it to the batch. Only an event that can be serialised has a number.
-    fn write(&mut self, mut event: Event) {
+    fn write(&mut self, mut event: Box<Event>) {
         event.sequence = self.sequence + 1;
         if event.workload.is_none() {
             event.workload.clone_from(&self.workload);
@@ -130,7 +131,6 @@ impl LedgerWriter {
         self.state.metrics.events_written(1);
         if self.batch.is_full() {
             self.hand_over();
-            self.batch = EventBatch::for_events(FULL_EVENTS);
         }
     }
 
@@ -142,7 +142,8 @@ impl LedgerWriter {
             self.drops_reported = dropped;
             let reason = Some("events were dropped: the queue to the sinks was full".into());
             let decision = Decision { reason, ..Decision::of(Verdict::Audit) };
-            self.write(Event { count: unreported, ..Event::new(fresh_id(), Kind::Lifecycle, decision) });
+            let event = Event { count: unreported, ..Event::new(fresh_id(), Kind::Lifecycle, decision) };
+            self.write(Box::new(event));
         }
     }
 
@@ -151,7 +152,7 @@ impl LedgerWriter {
         if self.batch.is_empty() {
             return;
         }
-        let batch = Arc::new(std::mem::take(&mut self.batch));
+        let batch = Arc::new(std::mem::replace(&mut self.batch, self.spares.take()));
         for inlet in &mut self.inlets {
             inlet.push(&batch, &self.state);
         }
