@@ -90,8 +90,8 @@ fn the_log_is_json_where_the_settings_say_so_and_text_after_a_reload() {
 
     let settings = std::fs::read_to_string(gateway.path().join("settings.yaml")).unwrap();
     assert!(settings.contains("Json"));
-    gateway.write("settings.yaml", &settings.replace("Json", "Text"));
     gateway.reload_policy(&policy(&[]), "success");
+    gateway.write("settings.yaml", &settings.replace("Json", "Text"));
     poll("the settings in force", || (gateway.status()["settings"]["log"]["format"] == "Text").then_some(()));
     gateway.reload_policy(&wrong, "failure");
     let line = poll("another line", || told().into_iter().nth(1));
