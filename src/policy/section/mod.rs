@@ -1,8 +1,8 @@
 //! The sections of a policy. Each is a file, or a directory: the types that users write, how they are judged, how several
 //! policies unite, how the section is listed and explained.
 //!
-//! To add a section, add its file here with an implementation of [`PolicySection`], its line in `sections!`, and its field
-//! in [`super::document::Spec`]. Code that decides reads [`Sections`].
+//! To add a section, add its file here with an implementation of `PolicySection`, its line in `sections!`, and its field
+//! in [`super::document::Spec`]. Code that decides reads `Sections`.
 
 pub mod audit;
 pub mod credential;
