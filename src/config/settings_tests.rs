@@ -178,6 +178,14 @@ fn wrong_values_are_refused_in_words_that_help() {
         ("events: {stdout: yes please}", "expected a boolean"),
         ("log: {format: json}", "log.format: unknown value \"json\"; expected Text or Json"),
         ("shutdown: {grace: 0s}", "more than zero"),
+    ] {
+        assert_refused_with(text, words);
+    }
+}
+
+#[test]
+fn wrong_types_and_texts_that_are_no_settings_are_refused_in_words_that_help() {
+    for (text, words) in [
         ("limits: {h2Streams: 5000000000}", "too large"),
         ("limits: {headerBytes: -1}", "expected a size"),
         ("credentials: {directory: 5}", "put it in quotes"),
@@ -195,10 +203,14 @@ fn wrong_values_are_refused_in_words_that_help() {
         ("upstream: \"http://user:secret@proxy.example\"", "upstream: expected a mapping, found text"),
         ("upstream: {denyAddresses: [{fromEnv: X, other: 1}]}", "unknown key; expected one of: fromEnv"),
     ] {
-        let problems = refused(text);
-        assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
-        assert!(problems[0].contains(words), "{text}: {}", problems[0]);
+        assert_refused_with(text, words);
     }
+}
+
+fn assert_refused_with(text: &str, words: &str) {
+    let problems = refused(text);
+    assert_eq!(problems.len(), 1, "{text}: {problems:#?}");
+    assert!(problems[0].contains(words), "{text}: {}", problems[0]);
 }
 
 #[test]
