@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ShellFacts;
 use crate::decision::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
@@ -110,6 +111,11 @@ pub struct Facts<'a> {
     /// Whether one of the paths is moved or copied to another: a whole directory may come with it.
     pub moves: bool,
     pub spelling: Spelling,
+    /// The simple commands of a call of kind Shell; none where no rule asks for them.
+    pub shell: Option<ShellFacts>,
+    /// The number of the simple command that does this, where the call is one of kind Shell: such facts serve rules that
+    /// deny or record, and no rule that allows.
+    pub derived_from: Option<usize>,
 }
 
 /// How an input spells the parameters that the catalogue reads.
@@ -126,7 +132,16 @@ impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
         let (commands, paths, urls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, commands, paths, urls, moves: false, spelling: Spelling::Exact }
+        Self {
+            kind,
+            commands,
+            paths,
+            urls,
+            moves: false,
+            spelling: Spelling::Exact,
+            shell: None,
+            derived_from: None,
+        }
     }
 
     /// The same, without the input that it was read from.
@@ -140,6 +155,8 @@ impl Facts<'_> {
             urls: owned(self.urls),
             moves: self.moves,
             spelling: self.spelling,
+            shell: self.shell,
+            derived_from: self.derived_from,
         }
     }
 }

@@ -1,0 +1,7 @@
+//! Reads commands as a shell divides them: simple commands, and the files and URLs that they name.
+
+mod division;
+mod program;
+mod script;
+
+pub(super) use script::{patches, script};
