@@ -60,13 +60,18 @@ pub(super) enum RedirectionKind {
 
 /// Where relative paths begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum WorkingDirectory {
+pub(in crate::provider::kind) enum WorkingDirectory {
     /// Where the policy says nothing of it, and the call neither.
     Unsaid,
     /// An absolute directory, or one below the unsaid one.
     At(String),
     /// It was changed to something computed.
     Computed,
+}
+
+/// Divides the arguments of one command.
+pub(super) fn divide_arguments(_arguments: &[&str], _directory: &WorkingDirectory) -> Division {
+    Division::default()
 }
 
 /// Divides a text as bash would. `directory` is where it starts.
