@@ -22,6 +22,8 @@ pub struct ShellFacts {
     pub commands: Vec<SimpleCommand>,
     /// Whether a part of the text cannot be told: `opaque` in rules.
     pub is_opaque: bool,
+    /// Whether variables are set, which may change what a command does: `LD_PRELOAD=./x.so npm test`.
+    pub has_assignments: bool,
 }
 
 /// One simple command, without assignments, redirections and wrappers.
@@ -35,8 +37,6 @@ pub struct SimpleCommand {
     pub options: Vec<String>,
     /// Whether a word is computed, so that it could be further options.
     pub has_computed_words: bool,
-    /// Whether variables are set for it alone: `LD_PRELOAD=./x.so npm test`.
-    pub has_assignments: bool,
     /// Whether it changes to a directory that the text names, and does nothing else.
     pub changes_directory: bool,
     /// The kind of the file tool whose work it does, and nothing else: `cat FILE` is Read.

@@ -229,8 +229,8 @@ impl Condition {
         if asked.is_empty() {
             asked = shell.commands.iter().collect();
         }
-        // Variables that are set for a command may change what it runs, and stand in the text alone.
-        let whole = asked.iter().any(|command| command.has_assignments).then_some(*call);
+        // Variables that are set may change what a command runs, and stand in the text alone.
+        let whole = shell.has_assignments.then_some(*call);
         whole.into_iter().chain(asked.into_iter().map(|command| call.bound(command))).collect()
     }
 

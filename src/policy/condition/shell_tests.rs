@@ -19,7 +19,6 @@ fn command(text: &str) -> SimpleCommand {
         changes_directory: program.as_deref() == Some("cd"),
         options: options.flat_map(letters).collect(),
         has_computed_words: text.contains('$'),
-        has_assignments: text.split(' ').next().is_some_and(|word| word.contains('=')),
         program,
         ..SimpleCommand::default()
     }
@@ -31,7 +30,7 @@ fn facts(text: &str) -> Facts<'_> {
     let commands = text.split(" && ").map(command).collect();
     Facts {
         commands: vec![Cow::Borrowed(text)],
-        shell: Some(ShellFacts { commands, is_opaque }),
+        shell: Some(ShellFacts { commands, is_opaque, has_assignments: text.contains("=1") }),
         ..Facts::new(Kind::Shell)
     }
 }

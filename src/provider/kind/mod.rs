@@ -18,7 +18,7 @@ mod offered;
 mod patch;
 mod reading;
 mod schema;
-mod shell;
+pub mod shell;
 mod spelling;
 #[cfg(test)]
 mod tests;

@@ -35,7 +35,7 @@ fn verdict(policy: &Policy, name: &str, text: &str) -> CallVerdict {
     let commands = read.into_iter().map(|(command, _)| command).collect();
     let facts = Facts {
         commands: vec![text.into()],
-        shell: Some(ShellFacts { commands, is_opaque: false }),
+        shell: Some(ShellFacts { commands, ..ShellFacts::default() }),
         ..Facts::new(Kind::Shell)
     };
     let input = json!({ "command": text });
@@ -170,7 +170,7 @@ fn native_denies_the_work_of_a_tool_that_is_offered() {
     let verdict = verdict(&native, "Bash", "cat a.txt");
     assert_eq!(verdict.decision.why(), "Use the tool Read instead of a command");
     assert!(native.shell().prefers_file_tools);
-    let recorded = policy(&[namespaced("p", ""), audit(&cluster("c", "shell: {files: Native}"))]);
+    let recorded = policy(&[namespaced("p", "toolDefault: Allow"), audit(&cluster("c", "shell: {files: Native}"))]);
     expect(&recorded, "cat a.txt = Allow + WouldDeny -/c/shell");
 }
 
@@ -245,7 +245,7 @@ fn every_rule_and_command_is_explained() {
     let (input, tool) =
         (json!({"command": "cat /etc/x"}), Tool { kinds: &[Kind::Shell], ..Tool::named("Bash") });
     let (command, derived) = command(0, "cat /etc/x");
-    let shell = Some(ShellFacts { commands: vec![command], is_opaque: true });
+    let shell = Some(ShellFacts { commands: vec![command], is_opaque: true, has_assignments: false });
     let facts = Facts { commands: vec!["cat /etc/x".into()], shell, ..Facts::new(Kind::Shell) };
     let derived = [derived.unwrap()];
     let call = ToolCall { tool, input: Input::Json(&input), facts: Some(&facts), derived: &derived };

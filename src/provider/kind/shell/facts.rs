@@ -52,6 +52,7 @@ impl CommandReading {
 
     fn add(&mut self, division: Division) {
         self.shell.is_opaque |= division.is_opaque;
+        self.shell.has_assignments |= division.has_assignments;
         for divided in division.commands {
             if self.shell.commands.len() == MOST_COMMANDS {
                 self.shell.is_opaque = true;

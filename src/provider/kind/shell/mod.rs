@@ -1,6 +1,6 @@
 //! Reads commands as a shell divides them: simple commands, and the files and URLs that they name.
 
-mod division;
+pub mod division;
 mod facts;
 mod program;
 mod script;
