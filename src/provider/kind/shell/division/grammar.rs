@@ -6,8 +6,8 @@ use super::state::{Record, Step, Stop};
 
 /// Words of the grammar where a command begins.
 const KEYWORDS: &[&str] = &[
-    "if", "in", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case", "esac",
-    "function", "{", "}", "!", "[[", "]]", "time", "coproc",
+    "if", "in", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case",
+    "esac", "function", "{", "}", "!", "[[", "]]", "time", "coproc",
 ];
 
 /// Those of them that end a list.
