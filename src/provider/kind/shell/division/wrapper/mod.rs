@@ -58,7 +58,7 @@ impl Unwrapping {
             }
             let name = base(&program.text);
             let Some(wrapper) = find(&name) else { return self.plain(&name, state) };
-            if state.wrappers == MOST_WRAPPERS {
+            if state.wrappers >= MOST_WRAPPERS {
                 state.is_opaque = true;
                 return state.record(self.record);
             }
@@ -272,6 +272,10 @@ impl Unwrapping {
             commands.push(Self { record, is_here: false });
         }
         state.record(self.record)?;
+        if state.wrappers >= MOST_WRAPPERS {
+            state.is_opaque |= !commands.is_empty();
+            return Ok(());
+        }
         let outer = state.wrappers + 1;
         for command in commands {
             state.wrappers = outer;
