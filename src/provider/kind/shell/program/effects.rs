@@ -93,11 +93,11 @@ impl Effects {
     /// A path that is read or written; which one is not told by expansions.
     pub(super) fn path(&mut self, piece: Piece<'_>, base: &WorkingDirectory, reads: bool, writes: bool) {
         if piece.form == WordForm::Computed {
-            self.is_opaque = true;
+            // What stands in a process substitution is a command of its own.
+            self.is_opaque |= !piece.text.starts_with("<(") && !piece.text.starts_with(">(");
             return;
         }
-        // `find` puts what it finds in the place of braces: it is below what its own operands name.
-        if matches!(piece.text, "" | "-") || piece.text.contains("{}") || is_device(piece.text) {
+        if matches!(piece.text, "" | "-") || is_device(piece.text) {
             return;
         }
         let path = piece.text.strip_prefix("file://").filter(|path| path.starts_with('/'));

@@ -166,6 +166,41 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
     })
 }
 
+/// How many programs there are.
+#[cfg(test)]
+pub(super) fn names() -> usize {
+    PROGRAMS.verbs.len()
+}
+
+/// The words of the table that mean nothing: a mistake in it.
+#[cfg(test)]
+pub(super) fn mistakes() -> Vec<String> {
+    let is_role = |word: &str| word == "value" || Role::read(word) != Role::Value;
+    let is_operand = |word: &str| match word.strip_prefix('+') {
+        Some(name) => Trait::read(name).is_some(),
+        None => {
+            word == "--" || is_role(word.split_once('=').map_or(word, |(_, role)| role).trim_end_matches('.'))
+        }
+    };
+    let is_option = |word: &str| {
+        let word = word.split('/').next().unwrap_or_default().trim_end_matches('?');
+        let roles = word.split_once('=').map_or("", |(_, roles)| roles);
+        word.starts_with('-') && (roles.is_empty() || roles.split('+').all(is_role))
+    };
+    let mut mistakes = Vec::new();
+    for line in lines() {
+        let parts: Vec<&str> = line.splitn(3, " :").collect();
+        let [names, operands, options] = parts[..] else {
+            mistakes.push(line.to_owned());
+            continue;
+        };
+        let wrong = operands.split_whitespace().filter(|word| !is_operand(word));
+        let wrong = wrong.chain(options.split_whitespace().filter(|word| !is_option(word)));
+        mistakes.extend(wrong.map(|word| format!("{names}: {word}")));
+    }
+    mistakes
+}
+
 impl Program {
     fn insert(&mut self, names: &[&'static str], operands: &'static str, options: &'static str) {
         let Some((names_here, below)) = names.split_first() else {
