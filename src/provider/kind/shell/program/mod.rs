@@ -1,6 +1,8 @@
 //! The files and URLs that a simple command names, by a table of programs.
 
 mod arguments;
+#[cfg(test)]
+mod corpus_tests;
 mod directory;
 mod effects;
 mod emulation;

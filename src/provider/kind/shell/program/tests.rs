@@ -38,7 +38,7 @@ fn command(line: &str) -> DividedCommand {
 }
 
 /// The facts in one line: `R path`, `W path`, `F url`, `moves`, `opaque`.
-fn shown(reading: &ProgramReading) -> String {
+pub(super) fn shown(reading: &ProgramReading) -> String {
     let mut shown = Vec::new();
     for fact in &reading.facts {
         let letter = match fact.kind {
