@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ShellFacts;
+use super::{ShellFacts, ShellTerms, SimpleCommand};
 use crate::decision::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
@@ -89,6 +89,8 @@ pub struct ToolCall<'a> {
     /// What the catalogue found in the input; none for a tool that it does not know, and where the input is not
     /// what such a tool takes. Every kind of the tool counts then, without any parameter.
     pub facts: Option<&'a Facts<'a>>,
+    /// What the commands of a call of kind Shell do beside running: the files and URLs that they name.
+    pub derived: &'a [Facts<'a>],
 }
 
 /// A tool's input.
@@ -164,8 +166,12 @@ impl Facts<'_> {
 /// Through which a guard asks for verdicts; policy implements it.
 pub trait Judge: Send + Sync {
     /// Whether any call could be denied at all. Where none could, a guard only observes, and bytes pass as received.
-    /// `writes` says whether the request offers a tool of kind Write: one built-in rule is about those alone.
+    /// `writes` says whether the request offers a tool that writes files, a shell too: one built-in rule is about those
+    /// alone.
     fn denies(&self, writes: bool) -> bool;
+
+    /// What is to be read of calls of kind Shell.
+    fn shell(&self) -> ShellTerms;
 
     /// Phase one: by name and kind alone.
     fn start(&self, tool: &Tool<'_>) -> Start;
@@ -207,6 +213,8 @@ pub struct CallVerdict {
     pub advice: Advice,
     /// What Audit rules and Audit policies have to say beside it.
     pub audited: Vec<Decision>,
+    /// The simple command that is denied, of a Shell call in which that can be told.
+    pub command: Option<Box<SimpleCommand>>,
 }
 
 impl CallVerdict {
@@ -216,6 +224,7 @@ impl CallVerdict {
             decision: Decision::of(decision::Verdict::Allow),
             advice: Advice::NotThisUse,
             audited: Vec::new(),
+            command: None,
         }
     }
 

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::nested::{self, InnerCall, Nested};
 use super::script::ScriptCall;
+use super::typed::TypedLines;
 use super::{GuardSettings, InputForm};
-use crate::call::{CallVerdict, Facts, Input, Judge, KindsBy, ToolCall};
-use crate::provider::kind::{self, Offered, ReadCall};
+use crate::call::{CallVerdict, Input, Judge, KindsBy, ToolCall};
+use crate::provider::kind::{self, Offered};
 use crate::wire::json::{Document, Limits};
 
 /// The most calls inside a call.
@@ -54,14 +55,15 @@ impl CallJudgement {
 /// Decides about a call by its whole input.
 pub(super) fn complete(
     settings: &GuardSettings,
+    typed: &mut TypedLines,
     tool: (&str, Option<&str>),
     form: InputForm,
     input: &str,
 ) -> CallJudgement {
     match form {
-        InputForm::Text => judge(settings, tool, Input::Text(input), 0),
+        InputForm::Text => judge(settings, typed, tool, Input::Text(input), 0),
         InputForm::Json => match parse(input, settings.limits.json) {
-            Ok(json) => judge(settings, tool, Input::Json(&json), 0),
+            Ok(json) => judge(settings, typed, tool, Input::Json(&json), 0),
             Err(reason) => CallJudgement::builtin("unparseable", reason),
         },
     }
@@ -75,16 +77,21 @@ pub(super) fn unread(
     input: &str,
 ) -> CallVerdict {
     let tool = kind::tool(tool.0, tool.1, form == InputForm::Text, &settings.offered);
-    settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
+    settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None, derived: &[] })
 }
 
 fn judge(
     settings: &GuardSettings,
+    typed: &mut TypedLines,
     tool: (&str, Option<&str>),
     input: Input<'_>,
     depth: usize,
 ) -> CallJudgement {
-    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
+    let before = typed.before(tool, input);
+    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input, before);
+    if !verdict.decision.denies() {
+        typed.add(tool, input);
+    }
     // An unread input changes nothing if the wrapper is denied anyway, or if no call inside it could be.
     let denies = |writes| !verdict.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
@@ -103,15 +110,12 @@ fn judge(
                 input: Some(input),
                 keys: None,
             });
-            inside(settings, CallJudgement { kinds_by, ..CallJudgement::of(verdict) }, calls.collect(), depth)
+            let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
+            inside(settings, typed, outer, calls.collect(), depth)
         }
         Nested::Script(script) => {
-            let ruling = inside(
-                settings,
-                CallJudgement { kinds_by, ..CallJudgement::of(verdict) },
-                script.calls,
-                depth,
-            );
+            let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
+            let ruling = inside(settings, typed, outer, script.calls, depth);
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
                     CallJudgement::builtin("unparseable", format!("The script could call any tool: {why}"))
@@ -125,6 +129,7 @@ fn judge(
 /// Decides about the calls inside a call; one denial is enough.
 fn inside(
     settings: &GuardSettings,
+    typed: &mut TypedLines,
     mut ruling: CallJudgement,
     calls: Vec<ScriptCall>,
     depth: usize,
@@ -139,8 +144,8 @@ fn inside(
     }
     for ScriptCall { name, input, keys } in calls {
         let inner = match &input {
-            Some(Value::String(text)) => judge(settings, (&name, None), Input::Text(text), depth + 1),
-            Some(json) => judge(settings, (&name, None), Input::Json(json), depth + 1),
+            Some(Value::String(text)) => judge(settings, typed, (&name, None), Input::Text(text), depth + 1),
+            Some(json) => judge(settings, typed, (&name, None), Input::Json(json), depth + 1),
             None => {
                 let tool = kind::outlined(&name, keys.as_ref(), &settings.offered);
                 let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
@@ -173,18 +178,18 @@ fn inside(
 }
 
 /// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Returns how its kinds are
-/// known, too, where it has any.
+/// known, too, where it has any. `typed`: what was typed before into the program that the call types into.
 pub fn ask<'a>(
     judge: &dyn Judge,
     offered: &Offered,
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
+    typed: &str,
 ) -> (CallVerdict, Option<KindsBy>) {
-    let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
-    let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
-    let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
-    let verdict = facts.iter().flatten().map(|facts| about(Some(facts))).reduce(together);
-    (verdict.unwrap_or_else(|| about(None)), kinds_by)
+    let read = kind::read_commands((name, namespace), input, offered, &judge.shell(), typed);
+    let kinds_by = Some(read.tool.by).filter(|_| !read.tool.kinds.is_empty());
+    let verdicts = read.asked(input).into_iter().map(|call| judge.complete(&call));
+    (verdicts.reduce(together).unwrap_or_else(CallVerdict::allowed), kinds_by)
 }
 
 /// Returns the stricter of two verdicts on one call, with the audits of both.

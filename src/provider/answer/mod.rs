@@ -27,6 +27,7 @@ mod script;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod unread;
 
 use std::sync::Arc;

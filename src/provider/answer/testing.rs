@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 
 use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
-use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, Start, Tool, ToolCall};
+use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
 use crate::wire::json;
@@ -23,6 +23,10 @@ pub struct Names {
 impl Judge for Names {
     fn denies(&self, _: bool) -> bool {
         !self.observes
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {
@@ -76,6 +80,10 @@ impl Every {
 impl Judge for Every {
     fn denies(&self, _: bool) -> bool {
         true
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, _: &Tool<'_>) -> Start {

@@ -6,6 +6,7 @@ mod hosted;
 mod names;
 mod problems;
 mod reference;
+mod shell;
 
 use postern::call::{Advice, CallVerdict, Facts, Input, Judge, Kind, Start, Tool, ToolCall};
 use postern::decision::Decision;
@@ -90,7 +91,7 @@ fn complete(policy: &Policy, name: &str, input: &Value) -> CallVerdict {
             Input::Json(other)
         }
     };
-    policy.complete(&ToolCall { tool, input, facts: facts.as_ref() })
+    policy.complete(&ToolCall { tool, input, facts: facts.as_ref(), derived: &[] })
 }
 
 /// `Deny agents/p/rule`; without a rule the verdict alone.

@@ -39,6 +39,22 @@ pub(super) fn outline_arguments(arguments: &[&str]) -> Vec<String> {
     outlined.collect::<Option<_>>().unwrap_or_else(|| vec![WITHHELD.to_owned(); arguments.len()])
 }
 
+/// The program and the options of a command that was read already: `rm -r -f …`. Letters that may be the value of an
+/// option stay away.
+pub(super) fn outline_of(command: &crate::call::SimpleCommand) -> String {
+    let Some(program) = command.program.as_deref().filter(|name| is_name(name, "_.+-@")) else {
+        return WITHHELD.to_owned();
+    };
+    let option = |name: &String| match name.chars().count() {
+        1 => flags(program).contains(name.as_str()).then(|| format!("-{name}")),
+        _ => long_option(name, true),
+    };
+    let options = command.options.iter().filter_map(option);
+    let pieces: Vec<String> = std::iter::once(program.to_owned()).chain(options).collect();
+    let has_more = command.text.split(' ').count() > pieces.len();
+    if has_more { format!("{} {WITHHELD}", pieces.join(" ")) } else { pieces.join(" ") }
+}
+
 fn outline_at(command: &str, depth: usize) -> Option<String> {
     if command.len() > MOST_BYTES || depth > MOST_DEPTH {
         return None;

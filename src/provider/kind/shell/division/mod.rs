@@ -27,6 +27,8 @@ pub struct Division {
     pub commands: Vec<DividedCommand>,
     /// Whether the text has parts that cannot be told: unknown syntax, computed programs, a bound that was reached.
     pub is_opaque: bool,
+    /// Whether variables are set, for one command or for those behind it.
+    pub has_assignments: bool,
 }
 
 /// A simple command without its assignments and wrappers.
@@ -94,5 +96,13 @@ pub enum WorkingDirectory {
 pub fn divide(text: &str, directory: &WorkingDirectory) -> Division {
     let mut state = State::new(directory);
     state.read(text);
+    state.finish()
+}
+
+/// Divides a command whose words came one by one, so that no shell reads their signs. A text that one of them runs is
+/// divided all the same.
+pub fn divide_arguments(arguments: &[&str], directory: &WorkingDirectory) -> Division {
+    let mut state = State::new(directory);
+    state.read_words(arguments);
     state.finish()
 }

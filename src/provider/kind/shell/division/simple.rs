@@ -71,6 +71,7 @@ impl Reader<'_, '_> {
             self.state.assigns_separator |= name == "IFS";
             self.state.assigns_search_path |= name == "CDPATH";
             if words.is_empty() {
+                self.state.has_assignments = true;
                 return self.state.count_word();
             }
         }

@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use super::reader::Reader;
-use super::{DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory};
+use super::{DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper};
 
 /// The longest text that is read, in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
@@ -28,6 +28,7 @@ pub(super) struct State {
     /// The texts of here-documents, by number.
     pub(super) documents: Vec<Option<Word>>,
     pub(super) is_opaque: bool,
+    pub(super) has_assignments: bool,
     pub(super) place: Place,
     /// How often the directory was changed.
     pub(super) moves: usize,
@@ -68,6 +69,7 @@ impl State {
             records: Vec::new(),
             documents: Vec::new(),
             is_opaque: false,
+            has_assignments: false,
             place: Place::start(directory),
             moves: 0,
             wrappers: 0,
@@ -89,6 +91,24 @@ impl State {
         let is_read = self.charge(text.len()).and_then(|()| Reader::new(text, is_whole, self).program());
         self.is_opaque |= is_read.is_err();
         self.depth = depth;
+    }
+
+    /// Reads the words of one command, each of which is what it stands for.
+    pub(super) fn read_words(&mut self, words: &[&str]) {
+        let bytes: usize = words.iter().map(|word| word.len() + 1).sum();
+        if bytes > MOST_BYTES || words.len() > MOST_WORDS || words.iter().any(|word| word.contains('\0')) {
+            self.is_opaque = true;
+            return;
+        }
+        let word = |text: &&str| Word { text: (*text).to_owned(), form: WordForm::Literal };
+        let record = Record {
+            words: words.iter().map(word).collect(),
+            redirections: Vec::new(),
+            place: self.place.clone(),
+            is_piped: false,
+            order: self.next_order(),
+        };
+        self.is_opaque |= wrapper::run(record, self).is_err();
     }
 
     /// Reads a text that stands in another.
@@ -120,7 +140,7 @@ impl State {
         self.records.sort_by_key(|record| record.order);
         let documents = &mut self.documents;
         let commands = self.records.into_iter().map(|record| record.finish(documents)).collect();
-        Division { commands, is_opaque: self.is_opaque }
+        Division { commands, is_opaque: self.is_opaque, has_assignments: self.has_assignments }
     }
 
     /// Counts bytes that are read or made.

@@ -50,6 +50,7 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
             options: arguments.options,
             changes_directory,
             emulates,
+            ..SimpleCommand::default()
         },
         facts: effects.facts(),
         is_opaque,

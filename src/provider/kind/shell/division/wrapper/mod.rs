@@ -109,6 +109,15 @@ impl Unwrapping {
             Runs::Input => self.with_input(&options),
             Runs::Command | Runs::Here | Runs::Assigned | Runs::Elevated | Runs::Options | Runs::Pieces => {}
         }
+        let options_of = self.record.words.get(1..options.rest).unwrap_or_default();
+        state.has_assignments |= matches!(wrapper.runs, Runs::Assigned | Runs::Elevated)
+            && options_of.iter().any(|word| word.text.contains('=') && !word.text.starts_with('-'));
+        // These change more than how long a command runs: a rule may be about them.
+        if matches!(wrapper.runs, Runs::Elevated | Runs::Elsewhere | Runs::Input | Runs::Options) {
+            let (words, place) = (self.record.words.clone(), self.record.place.clone());
+            let Record { is_piped, order, .. } = self.record;
+            state.record(Record { words, redirections: Vec::new(), place, is_piped, order })?;
+        }
         self.record.words.drain(..options.rest);
         self.is_here &= wrapper.runs == Runs::Here;
         Ok(Some(self))
