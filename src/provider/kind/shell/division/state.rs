@@ -2,7 +2,9 @@
 
 use super::place::Place;
 use super::reader::Reader;
-use super::{DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper};
+use super::{
+    DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper,
+};
 
 /// The longest text that is read, in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;

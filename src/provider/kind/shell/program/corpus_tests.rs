@@ -36,7 +36,11 @@ fn lines(text: &str) -> Vec<String> {
             }));
             facts.retain(|fact| !fact.is_empty());
             let text = reading.command.text.replace('\n', "⏎");
-            if facts.is_empty() { text } else { format!("{text} => {}", facts.join(", ")) }
+            if facts.is_empty() {
+                text.trim_end().to_owned()
+            } else {
+                format!("{text} => {}", facts.join(", "))
+            }
         })
         .collect();
     lines.extend(division.is_opaque.then(|| "! opaque".to_owned()));
@@ -59,4 +63,9 @@ fn calls_of_agents_have_the_commands_and_facts_that_were_read_by_hand() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn there_are_300_calls() {
+    assert!(calls().len() >= 300, "{}", calls().len());
 }

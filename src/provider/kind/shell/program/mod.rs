@@ -6,6 +6,8 @@ mod corpus_tests;
 mod directory;
 mod effects;
 mod emulation;
+#[cfg(test)]
+mod runner_tests;
 mod script;
 mod table;
 #[cfg(test)]
@@ -145,6 +147,7 @@ fn add_places(
     };
     let sources: Vec<&str> = operands()
         .filter(|(piece, role)| is_source(role) && piece.form != WordForm::Computed)
+        .filter(|(piece, _)| !(shape.has(Trait::Contents) && piece.text.ends_with('/')))
         .map(|(piece, _)| piece.text)
         .collect();
     let last =

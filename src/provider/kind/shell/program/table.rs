@@ -8,7 +8,8 @@
 //! - OPTIONS: `-o=write` takes a value of this role, `-n=` one without a meaning, `-i?` one that is attached or missing;
 //!   `--arg=value+value` takes two; `/NAME` behind it chooses a variant.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::LazyLock;
 
 const LINES: &str = include_str!("programs.txt");
@@ -48,8 +49,14 @@ pub(super) enum Role {
     Script,
     /// Paths that follow begin here.
     Directory,
+    /// A file in which more files or URLs stand: it is read, and they cannot be told.
+    List,
     /// `@file`
     Data,
+    /// `name@file`
+    Encoded,
+    /// A file, if no `=` is in it.
+    Cookie,
     /// `name=@file`
     Form,
     /// `name=file`
@@ -60,8 +67,12 @@ pub(super) enum Role {
     Volume,
     /// `type=bind,src=/host`
     Mount,
-    /// `core.pager=…`
+    /// `core.pager=…`, `ProxyCommand=…`
     Config,
+    /// The program that connects, as `ssh -p 22`.
+    Transport,
+    /// SQL, or a command of the program that takes it.
+    Sql,
     /// Inline code; `CodeEnd` has arguments of the code behind it.
     Code,
     CodeEnd,
@@ -75,7 +86,7 @@ pub(super) enum Role {
     Awk,
     /// A command up to `;` or `+`.
     Exec,
-    /// The verb behind a program.
+    /// The verb behind a program; as the value of an option, a program that is run.
     Verb,
 }
 
@@ -124,6 +135,10 @@ pub(super) enum Trait {
     RunsInput,
     /// What it runs cannot be told.
     Opaque,
+    /// Its verb is a program that it runs.
+    Runs,
+    /// A slash behind a directory means what is in it.
+    Contents,
 }
 
 /// A program, or a verb of one.
@@ -132,7 +147,7 @@ pub(super) struct Program {
     pub(super) operands: Operands,
     /// Those behind `--`, where it makes a difference.
     pub(super) behind_dashes: Option<Operands>,
-    options: HashMap<&'static str, OptionSpec>,
+    options: BTreeMap<&'static str, OptionSpec>,
     traits: Vec<Trait>,
     /// By name; variants as `/name`.
     verbs: HashMap<&'static str, Program>,
@@ -237,9 +252,10 @@ impl Program {
         if let Some((name, spec)) = self.options.get_key_value(name) {
             return Some((name, spec));
         }
-        let mut longer = self.options.iter().filter(|(whole, _)| name.len() > 1 && whole.starts_with(name));
-        let first = longer.next()?;
-        longer.next().is_none().then_some((*first.0, first.1))
+        let longer = |(whole, _): &(&&'static str, &OptionSpec)| name.len() > 1 && whole.starts_with(name);
+        let mut longer = self.options.range::<str, _>((Included(name), Unbounded)).take_while(longer);
+        let (whole, spec) = longer.next()?;
+        longer.next().is_none().then_some((*whole, spec))
     }
 
     /// The letters that take values stand in a cluster, so this is exact.
@@ -337,13 +353,18 @@ impl Role {
         ("module", Self::Module),
         ("script", Self::Script),
         ("directory", Self::Directory),
+        ("list", Self::List),
         ("data", Self::Data),
+        ("encoded", Self::Encoded),
+        ("cookie", Self::Cookie),
         ("form", Self::Form),
         ("pair", Self::Pair),
         ("http", Self::Http),
         ("volume", Self::Volume),
         ("mount", Self::Mount),
         ("config", Self::Config),
+        ("transport", Self::Transport),
+        ("sql", Self::Sql),
         ("code", Self::Code),
         ("code-end", Self::CodeEnd),
         ("end", Self::End),
@@ -374,5 +395,7 @@ impl Trait {
         ("file-urls", Self::FileUrls),
         ("runs-input", Self::RunsInput),
         ("opaque", Self::Opaque),
+        ("runs", Self::Runs),
+        ("contents", Self::Contents),
     ];
 }

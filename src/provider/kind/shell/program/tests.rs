@@ -8,7 +8,7 @@ use crate::call::Kind;
 
 /// A command from words with spaces between them. `$x` is computed, `*` a pattern, `_` in a word is a space; `<` and
 /// `>` in front of a word are redirections, `<<<` a here-string.
-fn command(line: &str) -> DividedCommand {
+pub(super) fn command(line: &str) -> DividedCommand {
     let mut command = DividedCommand {
         words: Vec::new(),
         redirections: Vec::new(),
@@ -55,7 +55,7 @@ pub(super) fn shown(reading: &ProgramReading) -> String {
     shown.join("; ")
 }
 
-fn check(table: &[(&str, &str)]) {
+pub(super) fn check(table: &[(&str, &str)]) {
     let wrong: Vec<String> = table
         .iter()
         .map(|(line, expected)| (line, expected, shown(&read(&command(line)))))
@@ -137,7 +137,7 @@ fn programs_of_coreutils_read_and_write_their_operands() {
         ("ls -la /etc", "R /etc"),
         ("echo a b", ""),
         ("sha256sum -c sums", "R sums"),
-        ("split -l 5 a prefix", "R a"),
+        ("split -l 5 a prefix", "R a; W prefix"),
     ]);
 }
 
