@@ -123,13 +123,15 @@ impl<'a> Arguments<'a> {
 
     fn operand(&mut self, word: &'a Word) {
         let program = self.program();
-        let is_verb = program.takes_verb() && self.operands.is_empty() && self.takes_options;
+        let is_run = program.has(Trait::Runs);
+        let is_verb = program.takes_verb() && self.operands.is_empty() && (self.takes_options || is_run);
         if is_verb && !word.text.starts_with('+') {
             if word.form == WordForm::Computed {
                 self.is_opaque = true;
             }
-            match program.verb(&word.text) {
-                Some(verb) => return self.programs.push(verb),
+            let known = || table::program(&word.text).filter(|_| is_run && word.form == WordForm::Literal);
+            match program.verb(&word.text).or_else(known) {
+                Some(verb) => return self.enter(verb),
                 None => self.programs.push(program.verb("*").unwrap_or(&table::UNKNOWN)),
             }
         }
@@ -150,6 +152,13 @@ impl<'a> Arguments<'a> {
         }
         let piece = self.piece(&word.text, word.form);
         self.operands.push(piece);
+    }
+
+    /// What follows are the words of this verb or program.
+    fn enter(&mut self, program: &'static Program) {
+        self.programs.push(program);
+        self.takes_options = true;
+        self.dashes = None;
     }
 
     /// `--name`, `--name=value`, `--name value`; of some programs `-name`.
@@ -253,6 +262,11 @@ impl<'a> Arguments<'a> {
             let base = self.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
             let moved = directory::moved(base, piece.text, piece.form);
             self.bases.push(moved);
+        } else if role == Role::Verb {
+            // `python -m pip`
+            self.is_opaque |= piece.form == WordForm::Computed;
+            let program = self.program().verb(piece.text).or_else(|| table::program(piece.text));
+            self.enter(program.unwrap_or(&table::UNKNOWN));
         } else {
             self.values.push((role, piece));
         }

@@ -70,20 +70,19 @@ impl Effects {
                     self.path(piece, base, true, false);
                 }
             }
-            Role::Data => {
-                if let Some(file) = text.strip_prefix('@') {
-                    self.path(Piece { text: file, ..piece }, base, true, false);
-                }
+            Role::List => {
+                self.path(piece, base, true, false);
+                self.is_opaque = true;
             }
-            Role::Form => self.form(piece, base),
-            Role::Pair => {
-                let text = text.split_once('=').map_or(text, |(_, file)| file);
-                self.path(Piece { text, ..piece }, base, true, false);
+            Role::Data | Role::Encoded | Role::Cookie | Role::Form | Role::Pair => {
+                self.held(role, piece, base);
             }
             Role::Http => self.http(piece, base),
             Role::Volume => self.volume(piece, base),
             Role::Mount => self.mount(piece, base),
             Role::Config => self.is_opaque |= script::config_runs(text),
+            Role::Transport => self.is_opaque |= form != WordForm::Literal || !script::is_plain_ssh(text),
+            Role::Sql => self.is_opaque |= form == WordForm::Computed || script::sql_runs(text),
             Role::Code | Role::CodeEnd => self.is_opaque = true,
             Role::Sed => self.sed(piece, base),
             Role::Awk => self.is_opaque |= form == WordForm::Computed || script::awk_runs(text),
@@ -93,11 +92,11 @@ impl Effects {
     /// A path that is read or written; which one is not told by expansions.
     pub(super) fn path(&mut self, piece: Piece<'_>, base: &WorkingDirectory, reads: bool, writes: bool) {
         if piece.form == WordForm::Computed {
-            self.is_opaque = true;
+            // What stands in a process substitution is a command of its own.
+            self.is_opaque |= !piece.text.starts_with("<(") && !piece.text.starts_with(">(");
             return;
         }
-        // `find` puts what it finds in the place of braces: it is below what its own operands name.
-        if matches!(piece.text, "" | "-") || piece.text.contains("{}") || is_device(piece.text) {
+        if matches!(piece.text, "" | "-") || is_device(piece.text) {
             return;
         }
         let path = piece.text.strip_prefix("file://").filter(|path| path.starts_with('/'));
@@ -151,11 +150,18 @@ impl Effects {
         }
     }
 
-    /// `name=@file`, `name=<file`, of several values divided by `;`.
-    fn form(&mut self, piece: Piece<'_>, base: &WorkingDirectory) {
-        let value = piece.text.split_once('=').map_or(piece.text, |(_, value)| value);
-        if let Some(file) = value.strip_prefix(['@', '<']) {
-            for text in file.split(';').next().unwrap_or_default().split(',') {
+    /// A value that may name a file: `@file`, `name=@file`.
+    fn held(&mut self, role: Role, piece: Piece<'_>, base: &WorkingDirectory) {
+        if piece.form == WordForm::Computed {
+            let start = literal_start_of(piece.text, piece.form);
+            let is_told = held_file(role, start).is_none()
+                && (if role == Role::Data { !start.is_empty() } else { start.contains('=') })
+                && !(role == Role::Form && start.ends_with('='));
+            self.is_opaque |= !is_told;
+        } else if let Some(files) = held_file(role, piece.text) {
+            let is_form = role == Role::Form;
+            let files = files.split(';').next().filter(|_| is_form).unwrap_or(files);
+            for text in files.split(|c| is_form && c == ',') {
                 self.path(Piece { text, ..piece }, base, true, false);
             }
         }
@@ -194,11 +200,12 @@ impl Effects {
         }
     }
 
-    /// `type=bind,source=/host,target=/container`
+    /// `type=bind,source=/host,target=/container`, `id=key,src=file`
     fn mount(&mut self, piece: Piece<'_>, base: &WorkingDirectory) {
-        let is_readonly = piece.text.split(',').any(|part| matches!(part, "ro" | "readonly"));
-        let is_bind = piece.text.split(',').any(|part| part == "type=bind");
-        for part in piece.text.split(',').filter(|_| is_bind) {
+        let has = |wanted: &[&str]| piece.text.split(',').any(|part| wanted.contains(&part));
+        let is_secret = piece.text.starts_with("id=") || has(&["type=file", "type=secret"]);
+        let is_readonly = is_secret || has(&["ro", "readonly"]);
+        for part in piece.text.split(',').filter(|_| is_secret || has(&["type=bind"])) {
             if let Some(("source" | "src", text)) = part.split_once('=') {
                 self.path(Piece { text, ..piece }, base, true, !is_readonly);
             }
@@ -232,5 +239,21 @@ impl Effects {
                 self.writes.push(join(directory, name));
             }
         }
+    }
+}
+
+/// The file that a value names.
+fn held_file(role: Role, text: &str) -> Option<&str> {
+    let value = text.split_once('=').map(|(_, value)| value);
+    if role == Role::Data {
+        text.strip_prefix('@')
+    } else if role == Role::Encoded {
+        text.get(text.find(['=', '@'])?..)?.strip_prefix('@')
+    } else if role == Role::Cookie {
+        Some(text).filter(|_| value.is_none())
+    } else if role == Role::Form {
+        value?.strip_prefix(['@', '<'])
+    } else {
+        value.or(Some(text))
     }
 }

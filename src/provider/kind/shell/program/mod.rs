@@ -1,9 +1,13 @@
 //! The files and URLs that a simple command names, by a table of programs.
 
 mod arguments;
+#[cfg(test)]
+mod corpus_tests;
 mod directory;
 mod effects;
 mod emulation;
+#[cfg(test)]
+mod runner_tests;
 mod script;
 mod table;
 #[cfg(test)]
@@ -70,6 +74,7 @@ fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
     let program = arguments.program();
     let shape = arguments.variant.unwrap_or(program);
     effects.is_opaque |= arguments.is_opaque || shape.has(Trait::Opaque);
+    effects.is_opaque |= shape.has(Trait::RunsInput) && runs_input(arguments);
     let is_first = |role: &Role| matches!(role, Role::First | Role::FirstFile);
     let skipped = usize::from(arguments.values.iter().any(|(role, _)| is_first(role)));
     let target = arguments.values.iter().find(|(role, _)| *role == Role::Into).map(|(_, piece)| *piece);
@@ -94,6 +99,13 @@ fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
         add_file_url(effects, *piece, arguments);
     }
     add_places(effects, arguments, shape, &roles, target);
+}
+
+/// Whether an interpreter has no script, or one that comes from somewhere else.
+fn runs_input(arguments: &Arguments<'_>) -> bool {
+    arguments.operands.first().is_none_or(|script| {
+        script.form == WordForm::Computed || script.text == "-" || directory::is_device(script.text)
+    })
 }
 
 /// The role of `if=file`.
@@ -135,6 +147,7 @@ fn add_places(
     };
     let sources: Vec<&str> = operands()
         .filter(|(piece, role)| is_source(role) && piece.form != WordForm::Computed)
+        .filter(|(piece, _)| !(shape.has(Trait::Contents) && piece.text.ends_with('/')))
         .map(|(piece, _)| piece.text)
         .collect();
     let last =

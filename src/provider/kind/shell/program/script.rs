@@ -21,16 +21,90 @@ pub(super) fn awk_runs(program: &str) -> bool {
     piped || program.split([';', '}', '\n']).any(printed)
 }
 
-/// Whether a setting of git for one command names a program.
+/// Whether a setting of git or ssh for one command names a program.
 pub(super) fn config_runs(setting: &str) -> bool {
     const PROGRAMS: &[&str] =
         &["command", "pager", "editor", "hookspath", "fsmonitor", "askpass", "helper", "proxy"];
-    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+    let (key, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
     let key = key.to_ascii_lowercase();
     value.starts_with('!')
         || key.starts_with("alias.")
         || (PROGRAMS.iter().any(|name| key.ends_with(name))
             && !matches!(value, "" | "cat" | "true" | "false"))
+}
+
+/// Whether a program that connects is `ssh` itself, with no program of its own.
+pub(super) fn is_plain_ssh(command: &str) -> bool {
+    let mut words = command.split_whitespace();
+    words.next().is_some_and(|program| program.rsplit('/').next() == Some("ssh"))
+        && !command.to_ascii_lowercase().contains("command")
+}
+
+/// Whether SQL, or a command of `sqlite3`, `psql` or `mysql`, does more than ask the database: it runs programs, or
+/// reads or writes files.
+pub(super) fn sql_runs(text: &str) -> bool {
+    const DOTTED: &[&str] = &[
+        "databases",
+        "dump",
+        "exit",
+        "explain",
+        "fullschema",
+        "header",
+        "headers",
+        "help",
+        "indexes",
+        "indices",
+        "limit",
+        "mode",
+        "nullvalue",
+        "quit",
+        "schema",
+        "separator",
+        "show",
+        "stats",
+        "tables",
+        "timer",
+        "version",
+        "width",
+    ];
+    const SLASHED: &[&str] = &[
+        "a", "c", "connect", "conninfo", "echo", "encoding", "h", "l", "pset", "q", "sf", "sv", "t",
+        "timing", "x", "z",
+    ];
+    const FILES: &[&str] = &[
+        "attach",
+        "load_extension",
+        "readfile",
+        "writefile",
+        "fsdir",
+        "edit(",
+        "copy ",
+        "outfile",
+        "dumpfile",
+        "load data",
+        "load_file",
+        "lo_import",
+        "lo_export",
+        "pg_read",
+        "pg_ls",
+        "program ",
+    ];
+    let first = |text: &str| {
+        text.split(|c: char| c.is_whitespace() || c == '+').next().unwrap_or_default().to_owned()
+    };
+    let line_runs = |line: &str| {
+        let line = line.trim();
+        if let Some(command) = line.strip_prefix('.') {
+            return !DOTTED.contains(&first(command).as_str());
+        }
+        let rest = line.strip_prefix('\\').unwrap_or(line);
+        let is_shown = rest.starts_with('d') || SLASHED.contains(&first(rest).as_str());
+        (rest.len() < line.len() && !is_shown)
+            || rest.contains('\\')
+            || ["system ", "source ", "tee "].iter().any(|start| line.starts_with(start))
+    };
+    let lower = text.to_ascii_lowercase();
+    lower.lines().any(line_runs) || FILES.iter().any(|name| lower.contains(name))
 }
 
 /// Reads a script of `sed` (POSIX, and GNU's additions).

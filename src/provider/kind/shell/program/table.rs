@@ -8,7 +8,8 @@
 //! - OPTIONS: `-o=write` takes a value of this role, `-n=` one without a meaning, `-i?` one that is attached or missing;
 //!   `--arg=value+value` takes two; `/NAME` behind it chooses a variant.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Included, Unbounded};
 use std::sync::LazyLock;
 
 const LINES: &str = include_str!("programs.txt");
@@ -48,8 +49,14 @@ pub(super) enum Role {
     Script,
     /// Paths that follow begin here.
     Directory,
+    /// A file in which more files or URLs stand: it is read, and they cannot be told.
+    List,
     /// `@file`
     Data,
+    /// `name@file`
+    Encoded,
+    /// A file, if no `=` is in it.
+    Cookie,
     /// `name=@file`
     Form,
     /// `name=file`
@@ -60,8 +67,12 @@ pub(super) enum Role {
     Volume,
     /// `type=bind,src=/host`
     Mount,
-    /// `core.pager=…`
+    /// `core.pager=…`, `ProxyCommand=…`
     Config,
+    /// The program that connects, as `ssh -p 22`.
+    Transport,
+    /// SQL, or a command of the program that takes it.
+    Sql,
     /// Inline code; `CodeEnd` has arguments of the code behind it.
     Code,
     CodeEnd,
@@ -75,7 +86,7 @@ pub(super) enum Role {
     Awk,
     /// A command up to `;` or `+`.
     Exec,
-    /// The verb behind a program.
+    /// The verb behind a program; as the value of an option, a program that is run.
     Verb,
 }
 
@@ -124,6 +135,10 @@ pub(super) enum Trait {
     RunsInput,
     /// What it runs cannot be told.
     Opaque,
+    /// Its verb is a program that it runs.
+    Runs,
+    /// A slash behind a directory means what is in it.
+    Contents,
 }
 
 /// A program, or a verb of one.
@@ -132,7 +147,7 @@ pub(super) struct Program {
     pub(super) operands: Operands,
     /// Those behind `--`, where it makes a difference.
     pub(super) behind_dashes: Option<Operands>,
-    options: HashMap<&'static str, OptionSpec>,
+    options: BTreeMap<&'static str, OptionSpec>,
     traits: Vec<Trait>,
     /// By name; variants as `/name`.
     verbs: HashMap<&'static str, Program>,
@@ -164,6 +179,41 @@ pub(super) fn program(name: &str) -> Option<&'static Program> {
         let bare = folded.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').trim_end_matches('-');
         PROGRAMS.verbs.get(folded).or_else(|| PROGRAMS.verbs.get(bare))
     })
+}
+
+/// How many programs there are.
+#[cfg(test)]
+pub(super) fn names() -> usize {
+    PROGRAMS.verbs.len()
+}
+
+/// The words of the table that mean nothing: a mistake in it.
+#[cfg(test)]
+pub(super) fn mistakes() -> Vec<String> {
+    let is_role = |word: &str| word == "value" || Role::read(word) != Role::Value;
+    let is_operand = |word: &str| match word.strip_prefix('+') {
+        Some(name) => Trait::read(name).is_some(),
+        None => {
+            word == "--" || is_role(word.split_once('=').map_or(word, |(_, role)| role).trim_end_matches('.'))
+        }
+    };
+    let is_option = |word: &str| {
+        let word = word.split('/').next().unwrap_or_default().trim_end_matches('?');
+        let roles = word.split_once('=').map_or("", |(_, roles)| roles);
+        word.starts_with('-') && (roles.is_empty() || roles.split('+').all(is_role))
+    };
+    let mut mistakes = Vec::new();
+    for line in lines() {
+        let parts: Vec<&str> = line.splitn(3, " :").collect();
+        let [names, operands, options] = parts[..] else {
+            mistakes.push(line.to_owned());
+            continue;
+        };
+        let wrong = operands.split_whitespace().filter(|word| !is_operand(word));
+        let wrong = wrong.chain(options.split_whitespace().filter(|word| !is_option(word)));
+        mistakes.extend(wrong.map(|word| format!("{names}: {word}")));
+    }
+    mistakes
 }
 
 impl Program {
@@ -202,9 +252,10 @@ impl Program {
         if let Some((name, spec)) = self.options.get_key_value(name) {
             return Some((name, spec));
         }
-        let mut longer = self.options.iter().filter(|(whole, _)| name.len() > 1 && whole.starts_with(name));
-        let first = longer.next()?;
-        longer.next().is_none().then_some((*first.0, first.1))
+        let longer = |(whole, _): &(&&'static str, &OptionSpec)| name.len() > 1 && whole.starts_with(name);
+        let mut longer = self.options.range::<str, _>((Included(name), Unbounded)).take_while(longer);
+        let (whole, spec) = longer.next()?;
+        longer.next().is_none().then_some((*whole, spec))
     }
 
     /// The letters that take values stand in a cluster, so this is exact.
@@ -302,13 +353,18 @@ impl Role {
         ("module", Self::Module),
         ("script", Self::Script),
         ("directory", Self::Directory),
+        ("list", Self::List),
         ("data", Self::Data),
+        ("encoded", Self::Encoded),
+        ("cookie", Self::Cookie),
         ("form", Self::Form),
         ("pair", Self::Pair),
         ("http", Self::Http),
         ("volume", Self::Volume),
         ("mount", Self::Mount),
         ("config", Self::Config),
+        ("transport", Self::Transport),
+        ("sql", Self::Sql),
         ("code", Self::Code),
         ("code-end", Self::CodeEnd),
         ("end", Self::End),
@@ -339,5 +395,7 @@ impl Trait {
         ("file-urls", Self::FileUrls),
         ("runs-input", Self::RunsInput),
         ("opaque", Self::Opaque),
+        ("runs", Self::Runs),
+        ("contents", Self::Contents),
     ];
 }

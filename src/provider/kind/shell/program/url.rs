@@ -70,9 +70,9 @@ pub(super) fn saved_name(url: &str) -> &str {
     }
 }
 
-/// `container:path`
+/// `container:path`, `namespace/pod:path`
 pub(super) fn is_named(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(name, _)| !name.is_empty() && !name.contains('/'))
+    text.split_once(':').is_some_and(|(name, _)| !name.is_empty() && !name.starts_with(['/', '.', '~']))
 }
 
 /// Whether a text that may be a name looks like a path.
