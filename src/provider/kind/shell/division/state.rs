@@ -129,10 +129,7 @@ impl State {
     /// Reads the text of a here-document where a shell runs it.
     pub(super) fn run_document(&mut self, number: usize, text: &Word) {
         let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else { return };
-        if text.form != WordForm::Literal {
-            self.is_opaque = true;
-            return;
-        }
+        self.is_opaque |= text.form != WordForm::Literal;
         let outer = std::mem::replace(&mut self.place, place.clone());
         self.read_nested(&text.text);
         self.place = outer;

@@ -184,6 +184,25 @@ fn a_program_that_is_computed_is_opaque() {
 }
 
 #[test]
+fn a_text_in_which_something_is_expanded_is_divided_as_far_as_it_is_written() {
+    for (text, inner) in [
+        ("bash -c \"rm $x\"", &["rm $x"][..]),
+        ("bash -c 'rm '\"$x; \\\"ls\\\" \\$y\"", &["rm $x", "ls $y"]),
+        ("eval \"cd $x && rm y\"", &["cd $x", "rm y"]),
+        ("bash <<E\nrm $x\nE", &["rm $x"]),
+        ("bash <<<\"rm $x\"", &["rm $x"]),
+        ("xargs -I{} sh -c 'rm {}'", &["rm {}"]),
+    ] {
+        let (commands, is_opaque) = read(text);
+        assert!(
+            is_opaque && commands.ends_with(&inner.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>()),
+            "{text}: {commands:?}"
+        );
+        assert!(commands.len() > inner.len(), "what runs it is a command, too: {commands:?}");
+    }
+}
+
+#[test]
 fn a_word_that_is_computed_is_told_from_one_that_is_written() {
     let division = divide("cat $x 'a*' b* ~/c '$d' \"e$f\" {g,$h}", &WorkingDirectory::Unsaid);
     let forms: Vec<_> =
