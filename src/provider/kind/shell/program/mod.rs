@@ -137,8 +137,9 @@ fn add_places(
         .filter(|(piece, role)| is_source(role) && piece.form != WordForm::Computed)
         .map(|(piece, _)| piece.text)
         .collect();
-    let last =
-        operands().last().filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
+    let last = operands()
+        .next_back()
+        .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
     let is_remote = roles.last() == Some(&Role::RemoteWrite);
     let written = target.or_else(|| last.map(|(piece, _)| *piece).filter(|_| !sources.is_empty()));
     if let Some(piece) = written

@@ -135,7 +135,7 @@ pub(super) struct Program {
     options: HashMap<&'static str, OptionSpec>,
     traits: Vec<Trait>,
     /// By name; variants as `/name`.
-    verbs: HashMap<&'static str, Program>,
+    verbs: HashMap<&'static str, Self>,
 }
 
 static PROGRAMS: LazyLock<Program> = LazyLock::new(|| {
