@@ -150,8 +150,9 @@ fn add_places(
         .filter(|(piece, _)| !(shape.has(Trait::Contents) && piece.text.ends_with('/')))
         .map(|(piece, _)| piece.text)
         .collect();
-    let last =
-        operands().last().filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
+    let last = operands()
+        .next_back()
+        .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
     let is_remote = roles.last() == Some(&Role::RemoteWrite);
     let written = target.or_else(|| last.map(|(piece, _)| *piece).filter(|_| !sources.is_empty()));
     if let Some(piece) = written

@@ -150,7 +150,7 @@ pub(super) struct Program {
     options: BTreeMap<&'static str, OptionSpec>,
     traits: Vec<Trait>,
     /// By name; variants as `/name`.
-    verbs: HashMap<&'static str, Program>,
+    verbs: HashMap<&'static str, Self>,
 }
 
 static PROGRAMS: LazyLock<Program> = LazyLock::new(|| {
