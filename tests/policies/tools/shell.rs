@@ -170,8 +170,7 @@ fn native_denies_the_work_of_a_tool_that_is_offered() {
     let verdict = verdict(&native, "Bash", "cat a.txt");
     assert_eq!(verdict.decision.why(), "Use the tool Read instead of a command");
     assert!(native.shell().prefers_file_tools);
-    let recorded =
-        policy(&[namespaced("p", "toolDefault: Allow"), audit(&cluster("c", "shell: {files: Native}"))]);
+    let recorded = policy(&[namespaced("p", "toolDefault: Allow"), audit(&cluster("c", "shell: {files: Native}"))]);
     expect(&recorded, "cat a.txt = Allow + WouldDeny -/c/shell");
 }
 
