@@ -446,26 +446,27 @@ fn a_command_that_is_typed_in_pieces_is_one() {
         rule,
     };
     let model = under(RULES);
-    for dialect in [&Anthropic as &dyn crate::parity::dialect::Dialect, &Responses] {
-        for mode in [Streamed, Whole] {
-            let pieces = [typed(1, "r", None), typed(1, "m x\n", RM), typed(2, "m x\n", None)];
-            assert_judged(&model, dialect, mode, &pieces);
-            let pieces = [
-                typed(1, "cat /etc/\"sha", None),
-                typed(1, "dow\"\r", READ),
-                typed(2, "cat \"/workspace", None),
-                typed(2, "/x\"\r", None),
-            ];
-            assert_judged(&model, dialect, mode, &pieces);
-            let ended = [typed(1, "r\n", None), typed(1, "m x\n", None)];
-            assert_judged(&model, dialect, mode, &ended);
-        }
-    }
+    let pieces = [
+        typed(1, "r", None),
+        typed(1, "m x\n", RM),
+        typed(2, "cat /etc/\"sha", None),
+        typed(2, "dow\"\r", READ),
+        typed(3, "m x\n", None),
+        typed(4, "cat \"/workspace", None),
+        typed(4, "/x\"\r", None),
+        typed(5, "r\n", None),
+        typed(5, "m x\n", None),
+    ];
+    assert_judged(&model, &Anthropic, Streamed, &pieces);
+    // One answer begins a line, and another one ends it.
+    assert_judged(&model, &Responses, Whole, &[typed(6, "r", None), typed(7, "r\n", None)]);
+    assert_judged(&model, &Responses, Streamed, &[typed(6, "m x\n", RM), typed(7, "m x\n", None)]);
+
     let model = under(OPAQUE);
     let open = [typed(1, "r", UNTOLD), typed(2, "ls\n", None), typed(3, "l\u{8}rm x\n", UNTOLD)];
     assert_judged(&model, &Responses, Streamed, &open);
 
-    // One call after the other in code mode, too.
+    // One call after the other in code mode.
     let source = "await tools.write_stdin({session_id: 1, chars: \"r\"}); await tools.write_stdin({session_id: 1, chars: \"m x\\n\"});";
     let model = under(RULES);
     let denied =

@@ -2,6 +2,9 @@
 
 use super::super::division::{WordForm, WorkingDirectory};
 
+/// `PATH_MAX` of Linux.
+const MOST_BYTES: usize = 4096;
+
 /// The directory after a change to `text`.
 pub(super) fn moved(base: &WorkingDirectory, text: &str, form: WordForm) -> WorkingDirectory {
     if form == WordForm::Computed {
@@ -10,7 +13,9 @@ pub(super) fn moved(base: &WorkingDirectory, text: &str, form: WordForm) -> Work
     match base {
         _ if is_whole(text) => WorkingDirectory::At(text.to_owned()),
         WorkingDirectory::Unsaid => WorkingDirectory::At(text.to_owned()),
-        WorkingDirectory::At(directory) => WorkingDirectory::At(join(directory, text)),
+        WorkingDirectory::At(directory) => {
+            within(directory, text).map_or(WorkingDirectory::Computed, WorkingDirectory::At)
+        }
         WorkingDirectory::Computed => WorkingDirectory::Computed,
     }
 }
@@ -20,13 +25,18 @@ pub(super) fn located(base: &WorkingDirectory, path: &str) -> Option<String> {
     match base {
         _ if is_whole(path) => Some(path.to_owned()),
         WorkingDirectory::Unsaid => Some(path.to_owned()),
-        WorkingDirectory::At(directory) => Some(join(directory, path)),
+        WorkingDirectory::At(directory) => within(directory, path),
         WorkingDirectory::Computed => None,
     }
 }
 
-/// A file inside a directory.
-pub(super) fn join(directory: &str, path: &str) -> String {
+/// A file inside a directory; none where no system has paths of such a length, so that a long directory is not copied for
+/// each of thousands of files.
+pub(super) fn within(directory: &str, path: &str) -> Option<String> {
+    (directory.len() + path.len() < MOST_BYTES).then(|| join(directory, path))
+}
+
+fn join(directory: &str, path: &str) -> String {
     match directory.trim_end_matches('/') {
         "" if directory.is_empty() => path.to_owned(),
         "." => path.to_owned(),

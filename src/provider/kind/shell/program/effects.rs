@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::division::{WordForm, WorkingDirectory};
 use super::arguments::{Arguments, Piece, literal_start_of};
-use super::directory::{is_device, join, last, located};
+use super::directory::{is_device, last, located, within};
 use super::table::{Role, Trait};
 use super::{script, url};
 use crate::call::{Facts, Kind};
@@ -207,7 +207,8 @@ impl Effects {
         let has = |wanted: &[&str]| piece.text.split(',').any(|part| wanted.contains(&part));
         let is_secret = piece.text.starts_with("id=") || has(&["type=file", "type=secret"]);
         let is_readonly = is_secret || has(&["ro", "readonly"]);
-        for part in piece.text.split(',').filter(|_| is_secret || has(&["type=bind"])) {
+        let is_file = is_secret || has(&["type=bind"]);
+        for part in piece.text.split(',').filter(|_| is_file) {
             if let Some(("source" | "src", text)) = part.split_once('=') {
                 self.path(Piece { text, ..piece }, base, true, !is_readonly);
             }
@@ -235,10 +236,13 @@ impl Effects {
         if is_device(directory) {
             return;
         }
-        for source in sources {
-            let name = last(source);
-            if !matches!(name, "" | "." | ".." | "~" | "-") {
-                self.writes.push(join(directory, name));
+        for name in sources.iter().map(|source| last(source)) {
+            if matches!(name, "" | "." | ".." | "~" | "-") {
+                continue;
+            }
+            match within(directory, name) {
+                Some(path) => self.writes.push(path),
+                None => self.is_opaque = true,
             }
         }
     }

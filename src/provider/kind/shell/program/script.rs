@@ -40,55 +40,61 @@ pub(super) fn is_plain_ssh(command: &str) -> bool {
         && !command.to_ascii_lowercase().contains("command")
 }
 
+/// Commands of `sqlite3` that only show something.
+const DOTTED: &[&str] = &[
+    "databases",
+    "dump",
+    "exit",
+    "explain",
+    "fullschema",
+    "header",
+    "headers",
+    "help",
+    "indexes",
+    "indices",
+    "limit",
+    "mode",
+    "nullvalue",
+    "quit",
+    "schema",
+    "separator",
+    "show",
+    "stats",
+    "tables",
+    "timer",
+    "version",
+    "width",
+];
+
+/// Those of `psql`, beside the ones that begin with `d`.
+const SLASHED: &[&str] = &[
+    "a", "c", "connect", "conninfo", "echo", "encoding", "h", "l", "pset", "q", "sf", "sv", "t", "timing",
+    "x", "z",
+];
+
+/// What stands in SQL that takes files or runs programs.
+const FILES: &[&str] = &[
+    "attach",
+    "load_extension",
+    "readfile",
+    "writefile",
+    "fsdir",
+    "edit(",
+    "copy ",
+    "outfile",
+    "dumpfile",
+    "load data",
+    "load_file",
+    "lo_import",
+    "lo_export",
+    "pg_read",
+    "pg_ls",
+    "program ",
+];
+
 /// Whether SQL, or a command of `sqlite3`, `psql` or `mysql`, does more than ask the database: it runs programs, or
 /// reads or writes files.
 pub(super) fn sql_runs(text: &str) -> bool {
-    const DOTTED: &[&str] = &[
-        "databases",
-        "dump",
-        "exit",
-        "explain",
-        "fullschema",
-        "header",
-        "headers",
-        "help",
-        "indexes",
-        "indices",
-        "limit",
-        "mode",
-        "nullvalue",
-        "quit",
-        "schema",
-        "separator",
-        "show",
-        "stats",
-        "tables",
-        "timer",
-        "version",
-        "width",
-    ];
-    const SLASHED: &[&str] = &[
-        "a", "c", "connect", "conninfo", "echo", "encoding", "h", "l", "pset", "q", "sf", "sv", "t",
-        "timing", "x", "z",
-    ];
-    const FILES: &[&str] = &[
-        "attach",
-        "load_extension",
-        "readfile",
-        "writefile",
-        "fsdir",
-        "edit(",
-        "copy ",
-        "outfile",
-        "dumpfile",
-        "load data",
-        "load_file",
-        "lo_import",
-        "lo_export",
-        "pg_read",
-        "pg_ls",
-        "program ",
-    ];
     let first = |text: &str| {
         text.split(|c: char| c.is_whitespace() || c == '+').next().unwrap_or_default().to_owned()
     };

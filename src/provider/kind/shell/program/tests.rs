@@ -387,6 +387,9 @@ fn paths_begin_in_the_directory_of_the_command() {
     assert_eq!(shown_in("git -C /x add a", WorkingDirectory::Computed), "R /x/a");
     assert_eq!(shown_in("git -C $x add a", at("/w")), "opaque");
     assert_eq!(shown_in("npm test", WorkingDirectory::Computed), "");
+    let long = format!("/{}", "d".repeat(5000));
+    assert_eq!(shown_in("cat a /b", at(&long)), "R /b; opaque", "no path is so long");
+    assert_eq!(shown(&read(&command(&format!("mv -t {long} a")))), format!("R a; W {long} a; moves; opaque"));
 }
 
 #[test]
