@@ -130,6 +130,8 @@ pub struct CallNote {
     pub input_sha256: Option<String>,
     /// Only if policy says so.
     pub input: Option<String>,
+    /// The simple command that is denied, of a Shell call in which that can be told; only if policy says so.
+    pub command: Option<String>,
     pub verdict: CallVerdict,
     /// It had run at the provider before anybody could stop it.
     pub hosted: bool,

@@ -6,6 +6,7 @@ mod facts;
 pub(crate) mod name;
 mod service;
 mod shape;
+mod shell;
 mod terms;
 mod tool;
 
@@ -15,5 +16,6 @@ pub use companion::{Companion, ProviderHosts};
 pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
+pub use shell::{ShellFacts, ShellTerms, SimpleCommand};
 pub use terms::{Denial, DenialForm, HostedAction, HostedToolVerdict, Judgement, Terms};
 pub use tool::{Advice, CallVerdict, Facts, Input, Judge, Kind, KindsBy, Spelling, Start, Tool, ToolCall};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::{ShellFacts, ShellTerms, SimpleCommand};
 use crate::decision::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
@@ -88,6 +89,8 @@ pub struct ToolCall<'a> {
     /// What the catalogue found in the input; none for a tool that it does not know, and where the input is not
     /// what such a tool takes. Every kind of the tool counts then, without any parameter.
     pub facts: Option<&'a Facts<'a>>,
+    /// What the commands of a call of kind Shell do beside running: the files and URLs that they name.
+    pub derived: &'a [Facts<'a>],
 }
 
 /// A tool's input.
@@ -110,6 +113,11 @@ pub struct Facts<'a> {
     /// Whether one of the paths is moved or copied to another: a whole directory may come with it.
     pub moves: bool,
     pub spelling: Spelling,
+    /// The simple commands of a call of kind Shell; none where no rule asks for them.
+    pub shell: Option<ShellFacts>,
+    /// The number of the simple command that does this, where the call is one of kind Shell: such facts serve rules that
+    /// deny or record, and no rule that allows.
+    pub derived_from: Option<usize>,
 }
 
 /// How an input spells the parameters that the catalogue reads.
@@ -126,7 +134,16 @@ impl Facts<'_> {
     /// A call of this kind, of which nothing else is known.
     pub fn new(kind: Kind) -> Self {
         let (commands, paths, urls) = (Vec::new(), Vec::new(), Vec::new());
-        Self { kind, commands, paths, urls, moves: false, spelling: Spelling::Exact }
+        Self {
+            kind,
+            commands,
+            paths,
+            urls,
+            moves: false,
+            spelling: Spelling::Exact,
+            shell: None,
+            derived_from: None,
+        }
     }
 
     /// The same, without the input that it was read from.
@@ -140,6 +157,8 @@ impl Facts<'_> {
             urls: owned(self.urls),
             moves: self.moves,
             spelling: self.spelling,
+            shell: self.shell,
+            derived_from: self.derived_from,
         }
     }
 }
@@ -147,8 +166,12 @@ impl Facts<'_> {
 /// Through which a guard asks for verdicts; policy implements it.
 pub trait Judge: Send + Sync {
     /// Whether any call could be denied at all. Where none could, a guard only observes, and bytes pass as received.
-    /// `writes` says whether the request offers a tool of kind Write: one built-in rule is about those alone.
+    /// `writes` says whether the request offers a tool that writes files, a shell too: one built-in rule is about those
+    /// alone.
     fn denies(&self, writes: bool) -> bool;
+
+    /// What is to be read of calls of kind Shell.
+    fn shell(&self) -> ShellTerms;
 
     /// Phase one: by name and kind alone.
     fn start(&self, tool: &Tool<'_>) -> Start;
@@ -190,6 +213,10 @@ pub struct CallVerdict {
     pub advice: Advice,
     /// What Audit rules and Audit policies have to say beside it.
     pub audited: Vec<Decision>,
+    /// The simple command that is denied, of a Shell call in which that can be told.
+    pub command: Option<Box<SimpleCommand>>,
+    /// Whether a part of a Shell call cannot be told; none where no commands were read.
+    pub opaque: Option<bool>,
 }
 
 impl CallVerdict {
@@ -199,6 +226,8 @@ impl CallVerdict {
             decision: Decision::of(decision::Verdict::Allow),
             advice: Advice::NotThisUse,
             audited: Vec::new(),
+            command: None,
+            opaque: None,
         }
     }
 

@@ -117,6 +117,10 @@ pub struct ToolCall {
     /// As the model wrote it, or what `audit.toolInputs: Redacted` leaves of it: its SHA-256 is another then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// The simple command by which a Shell call is denied, as far as `audit.toolInputs` lets events have inputs: its words
+    /// without quotes, or its program and options.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// It had run at the provider already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hosted: bool,
@@ -149,6 +153,7 @@ impl From<call::CallNote> for ToolCall {
             input_sha256: note.input_sha256,
             input_bytes: note.input_bytes,
             input: note.input,
+            command: note.command,
             hosted: note.hosted,
             incomplete: note.incomplete,
             inside: note.inside,

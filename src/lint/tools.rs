@@ -98,7 +98,10 @@ fn parameter(kind: Kind, param: &str) -> Option<String> {
     let text = quoted(param);
     match param {
         "$" => None,
-        _ if param == usual => None,
+        _ if param == usual || (kind == Kind::Shell && OF_COMMANDS.contains(&param)) => None,
+        _ if OF_COMMANDS.contains(&param) => Some(format!(
+            "{text} is known with `kind: Shell` alone; here it is a parameter of this name in the input"
+        )),
         "command" | "paths" | "url" => Some(format!(
             "a call of kind {kind:?} has no {param}, so the test is never about one; its parameter is `{usual}`"
         )),
@@ -112,6 +115,9 @@ fn parameter(kind: Kind, param: &str) -> Option<String> {
         )),
     }
 }
+
+/// What a simple command of kind Shell has beside `command`.
+const OF_COMMANDS: &[&str] = &["program", "options", "opaque"];
 
 /// What to say of a type that is no known hosted tool's.
 fn unknown_type(written: &str) -> Option<String> {

@@ -12,6 +12,7 @@ use super::scope::{Mode, PolicyScope};
 use super::section::Sections;
 use super::section::credential::CredentialClaims;
 use super::section::destination::SpokenProviders;
+use super::section::shell::DirectoryClaims;
 use super::selector::selects;
 use crate::yaml::field;
 
@@ -179,6 +180,7 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
     let mut policies: HashMap<&str, &Document> = HashMap::new();
     let (mut pod, mut namespaces, mut spoken) =
         (CredentialClaims::default(), CredentialClaims::default(), SpokenProviders::default());
+    let mut directories = DirectoryClaims::default();
     let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.owner.audit));
     for Judged { document, lowered, selected } in judged {
         let LoweredPolicy { owner, sections } = lowered;
@@ -207,6 +209,10 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
             let clashes =
                 sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
             clashes.for_each(|(path, message)| say(&field::key(path, "provider"), message));
+            let place = |path: &str| document.origin.place(path);
+            if let Some((path, message)) = directories.clash(owner.tier, &sections.shell, place) {
+                say(path, message);
+            }
         }
     }
     problems

@@ -17,9 +17,24 @@ pub struct Explanation {
     /// Decisions that are recorded too: of Audit rules, and of Audit policies beside enforced ones.
     pub recorded: Vec<ShownDecision>,
     pub rules: Vec<RuleExplanation>,
+    /// The simple commands of a Shell call, as they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandExplanation>,
+    /// Whether a part of its commands cannot be told: `opaque` in rules.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub opaque: bool,
     /// The calls inside the call: in a script, or in a list of calls. One that is denied denies the whole.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Self>,
+}
+
+/// One simple command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CommandExplanation {
+    /// Shortened, without anything that looks like a secret.
+    pub command: String,
+    /// What it does beside running: `Read "/etc/shadow"`.
+    pub does: Vec<String>,
 }
 
 /// A decision, in the words of events.

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::call::{Advice, CallVerdict, Judge, Start, Tool, ToolCall};
+use crate::call::{Advice, CallVerdict, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
@@ -283,6 +283,10 @@ impl Judge for Snapshot {
         self.is_expired() || self.policy.denies(writes)
     }
 
+    fn shell(&self) -> ShellTerms {
+        self.policy.shell()
+    }
+
     fn start(&self, tool: &Tool<'_>) -> Start {
         if self.is_expired() { Start::Deny(expired()) } else { self.policy.start(tool) }
     }
@@ -299,7 +303,7 @@ impl Judge for Snapshot {
 /// Every tool call is denied once the policy has expired.
 fn expired() -> CallVerdict {
     let decision = Decision::builtin("expired", EXPIRED);
-    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new() }
+    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new(), command: None, opaque: None }
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

@@ -11,7 +11,7 @@ use super::compile;
 use super::question::{ExplainQuestion, Recorded};
 use crate::cli::{Output, PolicyExplainArgs};
 use crate::command::{ledger, output};
-use crate::policy::explain::{Applies, Explanation, RuleExplanation, ShownDecision};
+use crate::policy::explain::{Applies, CommandExplanation, Explanation, RuleExplanation, ShownDecision};
 use crate::terminal;
 
 /// The explanation, and of an event what the gateway decided.
@@ -65,6 +65,13 @@ fn head(explanation: &Explanation, text: &mut String) {
     let _ = writeln!(text, "{}\n{}", explanation.about, said(&explanation.decision));
     for recorded in &explanation.recorded {
         let _ = writeln!(text, "recorded beside: {}", said(recorded));
+    }
+    for CommandExplanation { command, does } in &explanation.commands {
+        let does = if does.is_empty() { String::new() } else { format!(": {}", does.join("; ")) };
+        let _ = writeln!(text, "it runs {command}{does}");
+    }
+    if explanation.opaque {
+        text.push_str("a part of what it runs cannot be told (opaque)\n");
     }
 }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::call::{CallNote, CallVerdict, Facts, Input, Inputs, Judge, Start, ToolCall};
+use crate::call::{CallNote, CallVerdict, Input, Inputs, Judge, Start};
 use crate::config::limits;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
-use crate::provider::answer::{CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm};
-use crate::provider::kind::{self, Offered, ReadCall};
+use crate::provider::answer::{
+    CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm, TypedLines,
+};
+use crate::provider::kind::{self, Offered};
 use crate::wire::json;
 
 /// What is known of a call.
@@ -83,6 +85,8 @@ fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
         inputs: Inputs::Full,
         writes: true,
         offered: offered.clone(),
+        conversation: String::new(),
+        typed: TypedLines::default(),
     })
 }
 
@@ -129,11 +133,11 @@ fn of_input<'a>(
     (input, note): (Input<'a>, &CallNote),
 ) -> Explanation {
     let decided = ShownDecision::from(&note.verdict.decision);
-    let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
-    let explain = |facts: Option<&Facts<'_>>| policy.explain_call(&ToolCall { tool, input, facts });
-    let mut explained: Vec<Explanation> = facts.iter().flatten().map(|facts| explain(Some(facts))).collect();
-    let decides = explained.iter().position(|explanation| explanation.decision == decided);
-    if explained.is_empty() { explain(None) } else { explained.swap_remove(decides.unwrap_or(0)) }
+    let read = kind::read_commands((name, namespace), input, offered, &policy.shell(), &[]);
+    let mut asked = read.asked(input);
+    let decides =
+        asked.iter().position(|call| ShownDecision::from(&policy.complete(call).decision) == decided);
+    policy.explain_call(&asked.swap_remove(decides.unwrap_or(0)))
 }
 
 fn with_verdict(explanation: Explanation, verdict: &CallVerdict) -> Explanation {

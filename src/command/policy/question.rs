@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::judged::{self, KnownInput};
-use crate::call::{Facts, Input, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
+use crate::call::{Facts, Input, Judge, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
 use crate::config::source;
 use crate::digest::sha256_hex;
 use crate::event::API_VERSION;
@@ -27,6 +27,9 @@ use crate::wire::json::{Document, Limits};
 
 /// The largest question that is read.
 const MOST_BYTES: u64 = 4 << 20;
+
+/// A tool whose commands a shell reads.
+const SHELL: &str = "bash";
 
 /// An event's groups that are looked at; what else an event has is passed over.
 #[derive(Debug, Default, Deserialize)]
@@ -65,6 +68,9 @@ struct AskedCall {
     /// inferred from the input.
     #[serde(default)]
     definition: Option<Value>,
+    /// The names of the tools that the request offers: `shell.files: Native` asks for them.
+    #[serde(default)]
+    offers: Vec<String>,
     /// What kind of tool it is, where the catalogue does not know it or is to be overruled.
     #[serde(default)]
     kind: Option<Kind>,
@@ -243,7 +249,14 @@ impl AskedCall {
         };
         let json = serde_json::from_str::<Value>(&text).ok().filter(|_| form == InputForm::Json);
         let input = json.as_ref().map_or(Input::Text(&text), Input::Json);
-        policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref() })
+        // Commands that are written beside an input are read as those of a shell.
+        let commands = serde_json::json!({"commands": self.commands});
+        let read = kind::read_commands((SHELL, None), Input::Json(&commands), offered, &policy.shell(), &[]);
+        let is_shell = facts.as_ref().is_some_and(|facts| facts.kind == Kind::Shell);
+        let shell = read.facts.and_then(|facts| facts.into_iter().next()).and_then(|facts| facts.shell);
+        let facts = facts.map(|facts| Facts { shell: shell.filter(|_| is_shell), ..facts });
+        let derived: &[Facts<'_>] = if is_shell { &read.derived } else { &[] };
+        policy.explain_call(&ToolCall { tool, input, facts: facts.as_ref(), derived })
     }
 
     /// The tool's definition, as a request has it.
@@ -255,7 +268,10 @@ impl AskedCall {
             Some(namespace) => format!("{namespace}.{}", self.name),
             None => self.name.clone(),
         };
-        Offered::new(&[ToolDefinition { name, sha256: String::new(), shape }])
+        let offered = self.offers.iter().map(|name| (name.clone(), None)).chain([(name, shape)]);
+        let tools: Vec<_> =
+            offered.map(|(name, shape)| ToolDefinition { name, sha256: String::new(), shape }).collect();
+        Offered::with_file_tools(&tools)
     }
 
     fn has_facts(&self) -> bool {

@@ -165,6 +165,7 @@ mod tests {
             input_bytes: 0,
             input_sha256: None,
             input: None,
+            command: None,
             verdict: call::CallVerdict::allowed(),
             hosted: false,
             incomplete: false,

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
+use super::{Compared, Comparing, Operator, ParamValue, Reading, Wrong, read};
 
 /// Any of these values.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Equality {
 impl Operator for Equality {
     /// Read loosely, a text and a number or boolean that are written alike are equal: many agents take the one for
     /// the other.
-    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared {
+    fn compare(&self, element: &ParamValue<'_>, compared: Comparing<'_>) -> Compared {
         let Some(text) = element.text() else { return Compared::Missing };
         let same = |value: &Scalar| match (value, element) {
             (Scalar::Text(own), ParamValue::Text(_) | ParamValue::Json(Value::String(_))) => *own == text,
@@ -27,7 +27,7 @@ impl Operator for Equality {
             (Scalar::Bool(own), ParamValue::Json(Value::Bool(boolean))) => own == boolean,
             (Scalar::Text(_) | Scalar::Number(_) | Scalar::Bool(_), _) => false,
         };
-        let alike = |value: &Scalar| reading == Reading::Loose && value.text() == text;
+        let alike = |value: &Scalar| compared.reading == Reading::Loose && value.text() == text;
         Compared::Is(self.0.iter().any(|value| same(value) || alike(value)))
     }
 }

@@ -7,7 +7,7 @@ use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
 use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
+use super::{Compared, Comparing, Operator, ParamValue, Wrong, read};
 
 /// Any of these hosts.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ impl HostIn {
 }
 
 impl Operator for HostIn {
-    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+    fn compare(&self, element: &ParamValue<'_>, _: Comparing<'_>) -> Compared {
         let text = match element {
-            ParamValue::Missing => return Compared::Missing,
+            ParamValue::Missing | ParamValue::Nothing | ParamValue::Unbound => return Compared::Missing,
             ParamValue::Text(text) => text,
             ParamValue::Json(Value::String(text)) => text.as_str(),
             ParamValue::Json(_) => return Compared::Unreadable,

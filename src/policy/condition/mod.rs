@@ -9,6 +9,8 @@ mod path;
 mod pattern;
 mod presence;
 #[cfg(test)]
+mod shell_tests;
+#[cfg(test)]
 mod tests;
 mod text;
 
@@ -17,7 +19,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::call::{Facts, Input};
+use crate::call::{Facts, Input, ShellFacts, SimpleCommand};
 
 use super::explain::TestResult;
 use super::section::tool::is_place;
@@ -55,6 +57,50 @@ pub(super) struct CallSubject<'a> {
     pub(super) input: Input<'a>,
     /// Only facts of the rule's own kind; with them `command`, `paths` and `url` are the catalogue's.
     pub(super) facts: Option<&'a Facts<'a>>,
+    /// Where relative paths begin.
+    pub(super) directory: Option<&'a str>,
+    /// What `command`, `program` and `options` are about.
+    pub(super) bound: Bound<'a>,
+}
+
+/// What the parameters of a Shell call are about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound<'a> {
+    /// The whole of it: `command` is its text, and `program` and `options` are nothing.
+    Whole,
+    To(&'a SimpleCommand),
+}
+
+impl<'a> CallSubject<'a> {
+    /// A call as a whole.
+    pub(super) fn new(input: Input<'a>, facts: Option<&'a Facts<'a>>, directory: Option<&'a str>) -> Self {
+        // The base of what commands name is in the paths already, where it is known.
+        let directory = directory.filter(|_| facts.is_none_or(|facts| facts.derived_from.is_none()));
+        Self { input, facts, directory, bound: Bound::Whole }
+    }
+
+    fn shell(&self) -> Option<&'a ShellFacts> {
+        self.facts.and_then(|facts| facts.shell.as_ref())
+    }
+
+    fn bound(&self, command: &'a SimpleCommand) -> Self {
+        Self { bound: Bound::To(command), ..*self }
+    }
+}
+
+/// What of a call a condition holds for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum HoldsFor<'a> {
+    Whole,
+    Command(&'a SimpleCommand),
+}
+
+/// How an element is compared.
+#[derive(Debug, Clone, Copy)]
+struct Comparing<'a> {
+    reading: Reading,
+    /// Where relative paths begin.
+    directory: Option<&'a str>,
 }
 
 /// How many values, and elements of an array, are shown.
@@ -65,7 +111,7 @@ pub(super) type Wrong = Vec<(usize, String)>;
 
 /// An operator with its values, in its positive form.
 trait Operator: fmt::Debug + Send + Sync {
-    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared;
+    fn compare(&self, element: &ParamValue<'_>, compared: Comparing<'_>) -> Compared;
 
     /// Whether an array of strings, read loosely, is compared joined by spaces, too.
     fn joins(&self) -> bool {
@@ -100,6 +146,10 @@ enum Reading {
 enum ParamValue<'a> {
     /// Nothing, null, or an array without elements.
     Missing,
+    /// For certain nothing: no value is among none.
+    Nothing,
+    /// The parameter means nothing here: no test of it holds, and no negative one.
+    Unbound,
     Json(&'a Value),
     Text(Cow<'a, str>),
 }
@@ -108,7 +158,7 @@ impl ParamValue<'_> {
     /// The text: a string's own, of anything else its JSON.
     fn text(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Missing => None,
+            Self::Missing | Self::Nothing | Self::Unbound => None,
             Self::Text(text) => Some(Cow::Borrowed(text)),
             Self::Json(Value::String(text)) => Some(Cow::Borrowed(text)),
             Self::Json(value) => Some(Cow::Owned(value.to_string())),
@@ -149,16 +199,45 @@ impl Condition {
         Ok(Self::Test(Test { words, param, operator, negative, naming }))
     }
 
-    /// Whether it holds in a rule that denies or records: any element of an array is enough, and a negative
-    /// operator holds on a missing parameter.
-    pub(super) fn holds_to_deny(&self, call: &CallSubject<'_>) -> bool {
-        self.judge(call, Side { allows: false, every: false })
+    /// Returns what it holds for in a rule that denies or records; none where it does not hold. Any element of an array
+    /// is enough, and a negative operator holds on a missing parameter. Of a Shell call one simple command is enough, or
+    /// the whole of its text.
+    pub(super) fn holds_to_deny<'a>(&self, call: &CallSubject<'a>) -> Option<HoldsFor<'a>> {
+        let holds = |call: &CallSubject<'_>| self.judge(call, Side { allows: false, every: false });
+        let shell = call.shell().filter(|_| self.is_bound());
+        let mut commands = shell.into_iter().flat_map(|shell| &shell.commands);
+        let first = commands.find(|command| holds(&call.bound(command))).map(HoldsFor::Command);
+        first.or_else(|| holds(call).then_some(HoldsFor::Whole))
     }
 
     /// Whether it holds in a rule that allows: every element of an array must satisfy, and what is missing counts
-    /// against the call, under a `not` too.
+    /// against the call, under a `not` too. It must hold for every simple command of a Shell call.
     pub(super) fn holds_to_allow(&self, call: &CallSubject<'_>) -> bool {
-        self.judge(call, Side { allows: true, every: true })
+        self.asked_to_allow(call).iter().all(|call| self.judge(call, Side { allows: true, every: true }))
+    }
+
+    /// What a rule that allows is asked about.
+    fn asked_to_allow<'a>(&self, call: &CallSubject<'a>) -> Vec<CallSubject<'a>> {
+        let Some(shell) = call.shell().filter(|shell| self.is_bound() && !shell.commands.is_empty()) else {
+            return vec![*call];
+        };
+        // A change of the directory does nothing by itself, but where there is nothing else.
+        let mut asked: Vec<_> = shell.commands.iter().filter(|command| !command.changes_directory).collect();
+        if asked.is_empty() {
+            asked = shell.commands.iter().collect();
+        }
+        // What cannot be told, and variables that may change what a command runs, stand in the text alone.
+        let whole = (shell.is_opaque || shell.has_assignments).then_some(*call);
+        whole.into_iter().chain(asked.into_iter().map(|command| call.bound(command))).collect()
+    }
+
+    /// Whether it is about parameters that differ from simple command to simple command.
+    fn is_bound(&self) -> bool {
+        match self {
+            Self::Any(all) | Self::All(all) => all.iter().any(Self::is_bound),
+            Self::Not(one) => one.is_bound(),
+            Self::Test(test) => test.param.is_bound(),
+        }
     }
 
     /// Returns a parameter of the condition for which the call has two keys; none where each has at most one.
@@ -176,14 +255,31 @@ impl Condition {
             Self::Any(all) => all.iter().any(|one| one.names_file(call, path)),
             Self::All(all) => self.holds_to_allow(call) && all.iter().any(|one| one.names_file(call, path)),
             Self::Not(_) => false,
-            Self::Test(test) => test.names(path) && self.holds_to_allow(call),
+            Self::Test(test) => test.names(path, call.directory) && self.holds_to_allow(call),
         }
     }
 
     /// Returns each test by itself: its words, its values, and whether it holds in a rule that `allows` or not.
+    ///
+    /// Of a Shell call that has several simple commands, what decides is shown: the first that a rule denies, or does not
+    /// allow.
     pub(super) fn tests(&self, call: &CallSubject<'_>, allows: bool) -> Vec<TestResult> {
-        let mut tested = Vec::new();
-        self.visit(Side { allows, every: allows }, &mut |test, side| tested.push(test.tested(call, side)));
+        let side = Side { allows, every: allows };
+        let deciding = if allows {
+            let asked = self.asked_to_allow(call);
+            asked.iter().find(|call| !self.judge(call, side)).or(asked.first()).copied()
+        } else {
+            match self.holds_to_deny(call) {
+                Some(HoldsFor::Command(command)) => Some(call.bound(command)),
+                Some(HoldsFor::Whole) => None,
+                None => {
+                    let shell = call.shell().filter(|_| self.is_bound());
+                    shell.and_then(|shell| shell.commands.first()).map(|command| call.bound(command))
+                }
+            }
+        };
+        let (deciding, mut tested) = (deciding.unwrap_or(*call), Vec::new());
+        self.visit(side, &mut |test, side| tested.push(test.tested(&deciding, side)));
         tested
     }
 
@@ -237,9 +333,10 @@ impl Test {
         TestResult { test: self.words.clone(), found: values, holds: self.holds(call, side) }
     }
 
-    fn names(&self, path: &str) -> bool {
+    fn names(&self, path: &str, directory: Option<&str>) -> bool {
         let element = ParamValue::Text(Cow::Borrowed(path));
-        let naming = self.naming.as_ref().map(|naming| naming.compare(&element, Reading::Strict));
+        let strictly = Comparing { reading: Reading::Strict, directory };
+        let naming = self.naming.as_ref().map(|naming| naming.compare(&element, strictly));
         naming.is_some_and(|compared| matches!(compared, Compared::Is(true)))
     }
 
@@ -249,7 +346,15 @@ impl Test {
         //   every element, positive: strict  every element, negative: loose   (less holds)
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
         let elements = self.param.find(call, reading == Reading::Loose && self.operator.joins());
-        let satisfied = |one: &ParamValue<'_>| match self.operator.compare(one, reading) {
+        let comparing = Comparing { reading, directory: call.directory };
+        let compared = |one: &ParamValue<'_>| match one {
+            ParamValue::Nothing => Compared::Is(false),
+            ParamValue::Unbound => Compared::Neither,
+            ParamValue::Missing | ParamValue::Json(_) | ParamValue::Text(_) => {
+                self.operator.compare(one, comparing)
+            }
+        };
+        let satisfied = |one: &ParamValue<'_>| match compared(one) {
             Compared::Is(holds) => holds != self.negative,
             // In a Deny rule `NotEquals` holds on a missing value. In an Allow rule `every` is false under a `not`
             // alone: the test then holds, so that the `not` fails and the rule does not allow.

@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::call::{Facts, Input, Spelling};
+use crate::call::{Facts, Input, Kind, ShellFacts, SimpleCommand, Spelling};
 use crate::fold::{self, Member};
 
-use super::{CallSubject, ParamValue};
+use super::{Bound, CallSubject, ParamValue};
 
 /// The longest `param`, in bytes.
 const MOST_BYTES: usize = 256;
@@ -30,30 +30,54 @@ pub(in crate::policy) enum CatalogueParam {
     Command,
     Paths,
     Url,
+    /// Of a simple command, like the two below.
+    Program,
+    Options,
+    Opaque,
 }
 
 impl CatalogueParam {
-    fn of(text: &str) -> Option<Self> {
-        match text {
-            "command" => Some(Self::Command),
-            "paths" => Some(Self::Paths),
-            "url" => Some(Self::Url),
-            _ => None,
+    fn of(text: &str, kind: Kind) -> Option<Self> {
+        match (text, kind) {
+            ("command", _) => Some(Self::Command),
+            ("paths", _) => Some(Self::Paths),
+            ("url", _) => Some(Self::Url),
+            ("program", Kind::Shell) => Some(Self::Program),
+            ("options", Kind::Shell) => Some(Self::Options),
+            ("opaque", Kind::Shell) => Some(Self::Opaque),
+            (_, Kind::Shell | Kind::Read | Kind::Write | Kind::Fetch) => None,
         }
     }
 
-    fn within<'a>(self, facts: &'a Facts<'a>) -> &'a [Cow<'a, str>] {
-        match self {
-            Self::Command => &facts.commands,
-            Self::Paths => &facts.paths,
-            Self::Url => &facts.urls,
+    /// Whether its value differs from simple command to simple command.
+    fn is_bound(self) -> bool {
+        matches!(self, Self::Command | Self::Program | Self::Options)
+    }
+
+    fn find<'a>(self, facts: &'a Facts<'a>, bound: Bound<'a>, join: bool, found: &mut Vec<ParamValue<'a>>) {
+        let texts = match (self, bound) {
+            (Self::Paths, _) => &facts.paths,
+            (Self::Url, _) => &facts.urls,
+            (Self::Command, Bound::Whole) => &facts.commands,
+            (Self::Command, Bound::To(command)) => return found.push(text(&command.text)),
+            (Self::Program, Bound::To(command)) => {
+                return found.push(command.program.as_deref().map_or(ParamValue::Missing, text));
+            }
+            (Self::Options, Bound::To(command)) => return options(command, found),
+            // A whole text has no program, and no options: a test of them holds neither way.
+            (Self::Program | Self::Options, Bound::Whole) => return found.push(ParamValue::Unbound),
+            (Self::Opaque, _) => return found.push(opaque(facts.shell.as_ref())),
+        };
+        found.extend(texts.iter().map(|text| ParamValue::Text(Cow::Borrowed(text))));
+        if join && self == Self::Command && texts.len() > 1 {
+            found.push(ParamValue::Text(Cow::Owned(texts.join(" "))));
         }
     }
 }
 
 impl Param {
-    /// Reads a `param`; `kind` says whether the rule has a kind.
-    pub(in crate::policy) fn parse(text: &str, kind: bool) -> Result<Self, String> {
+    /// Reads a `param` of a rule, with the rule's kind.
+    pub(in crate::policy) fn parse(text: &str, kind: Option<Kind>) -> Result<Self, String> {
         if text == "$" {
             return Ok(Self::Whole);
         }
@@ -71,14 +95,21 @@ impl Param {
         if path.iter().any(String::is_empty) {
             return Err("has a dot without a name beside it".to_owned());
         }
-        let known = if kind { path.first().and_then(|first| CatalogueParam::of(first)) } else { None };
+        let known = kind.zip(path.first()).and_then(|(kind, first)| CatalogueParam::of(first, kind));
         match known {
             Some(known) if path.len() == 1 => Ok(Self::Known(known, path)),
             Some(_) => {
-                Err("has no parts: with a kind, command, paths and url are the catalogue's".to_owned())
+                Err("has no parts: with a kind, command, paths and url are the catalogue's, and so are \
+                            program, options and opaque with the kind Shell"
+                    .to_owned())
             }
             None => Ok(Self::Path(path)),
         }
+    }
+
+    /// Whether its value differs from simple command to simple command of a Shell call.
+    pub(super) fn is_bound(&self) -> bool {
+        matches!(self, Self::Known(known, _) if known.is_bound())
     }
 
     pub(super) fn is_paths(&self) -> bool {
@@ -105,14 +136,14 @@ impl Param {
                 gathered.push(ParamValue::Text(Cow::Owned(value.to_string())))
             }
             (Self::Known(known, _), Some(facts), _) => {
-                let all = known.within(facts);
-                gathered.extend(all.iter().map(|text| ParamValue::Text(Cow::Borrowed(text))));
-                if join && *known == CatalogueParam::Command && all.len() > 1 {
-                    gathered.push(ParamValue::Text(Cow::Owned(all.join(" "))));
-                }
+                known.find(facts, call.bound, join, &mut gathered);
                 if facts.spelling != Spelling::Exact {
                     gathered.push(ParamValue::Missing);
                 }
+            }
+            // What a command does is written in no parameter of its own.
+            (Self::Path(_), Some(Facts { derived_from: Some(_), .. }), _) => {
+                gathered.push(ParamValue::Unbound)
             }
             (Self::Path(path) | Self::Known(_, path), _, Input::Json(value)) => {
                 gather(value, path, join, &mut gathered)
@@ -123,6 +154,29 @@ impl Param {
             gathered.push(ParamValue::Missing);
         }
         gathered
+    }
+}
+
+fn text(text: &str) -> ParamValue<'_> {
+    ParamValue::Text(Cow::Borrowed(text))
+}
+
+/// The options of a command. One without any has none for certain, unless a word of it is computed.
+fn options<'a>(command: &'a SimpleCommand, found: &mut Vec<ParamValue<'a>>) {
+    found.extend(command.options.iter().map(|option| text(option)));
+    match (command.has_computed_words, command.options.is_empty()) {
+        (true, _) => found.push(ParamValue::Missing),
+        (false, true) => found.push(ParamValue::Nothing),
+        (false, false) => {}
+    }
+}
+
+fn opaque(shell: Option<&ShellFacts>) -> ParamValue<'static> {
+    static YES: Value = Value::Bool(true);
+    static NO: Value = Value::Bool(false);
+    match shell {
+        None => ParamValue::Unbound,
+        Some(shell) => ParamValue::Json(if shell.is_opaque { &YES } else { &NO }),
     }
 }
 

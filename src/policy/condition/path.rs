@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::policy::section::tool::written::Scalar;
 use crate::yaml::field;
 
-use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
+use super::{Compared, Comparing, Operator, ParamValue, Reading, Wrong, read};
 
 /// Under any of these directories, each as its components, or the directory itself.
 #[derive(Debug)]
@@ -44,21 +44,38 @@ fn not_a_pattern(text: &str) -> Result<(), String> {
     Err(format!("is no pattern; a directory covers all that is below it: {remedy}"))
 }
 
-impl Operator for Within {
-    fn compare(&self, element: &ParamValue<'_>, reading: Reading) -> Compared {
-        let text = match element {
-            ParamValue::Text(text) => text,
-            ParamValue::Json(Value::String(text)) => text.as_str(),
-            ParamValue::Json(_) | ParamValue::Missing => return Compared::Missing,
-        };
-        if is_below(text) {
-            return Compared::Neither;
-        }
-        let Some(path) = components(text, reading) else { return Compared::Missing };
+impl Within {
+    /// Whether a path is under one of the directories; none where its text does not say which file it is.
+    fn covers(&self, text: &str, reading: Reading) -> Option<bool> {
+        let path = components(text, reading)?;
         let under = |directory: &Vec<String>| {
             path.len() >= directory.len() && directory.iter().zip(&path).all(|(own, other)| own == other)
         };
-        Compared::Is(self.0.iter().any(under))
+        Some(self.0.iter().any(under))
+    }
+}
+
+impl Operator for Within {
+    fn compare(&self, element: &ParamValue<'_>, Comparing { reading, directory }: Comparing<'_>) -> Compared {
+        let text = match element {
+            ParamValue::Text(text) => text,
+            ParamValue::Json(Value::String(text)) => text.as_str(),
+            ParamValue::Json(_) | ParamValue::Missing | ParamValue::Nothing | ParamValue::Unbound => {
+                return Compared::Missing;
+            }
+        };
+        if !is_relative(text) {
+            return self.covers(text, reading).map_or(Compared::Missing, Compared::Is);
+        }
+        let joined = directory.map(|directory| format!("{directory}/{text}"));
+        match (joined, climbs(text)) {
+            (None, false) => Compared::Neither,
+            (None, true) => Compared::Missing,
+            (Some(path), false) => self.covers(&path, reading).map_or(Compared::Missing, Compared::Is),
+            // It is within nothing, as without a directory; but a rule about the place that it leads to means it, too.
+            (Some(path), true) if self.covers(&path, Reading::Loose) == Some(true) => Compared::Unreadable,
+            (Some(_), true) => Compared::Missing,
+        }
     }
 
     /// Paths do not become a path by being joined.
@@ -87,29 +104,30 @@ fn components(text: &str, reading: Reading) -> Option<Vec<&str>> {
     Some(components)
 }
 
-/// Whether the text is a path below whatever directory it is taken from, which is not known here: relative, and never
-/// above where it begins, with either kind of slash. Not so what a shell or a tool could expand to something absolute:
-/// a home, a variable, braces, a drive, a URL.
-fn is_below(text: &str) -> bool {
+/// Whether the text is a path that begins in the directory it is taken from. Not so what a shell or a tool could expand
+/// to something absolute: a home, a variable, braces, a drive, a URL.
+fn is_relative(text: &str) -> bool {
     let first = text.split(['/', '\\']).next().unwrap_or_default();
     if first.is_empty() || first.starts_with(['~', '$', '%', '{', '"', '\'', '`']) || first.contains(':') {
         return false;
     }
-    if text.contains(char::is_control) || text.starts_with(char::is_whitespace) {
-        return false;
-    }
+    !text.contains(char::is_control) && !text.starts_with(char::is_whitespace)
+}
+
+/// Whether a relative path is ever above where it begins, with either kind of slash.
+fn climbs(text: &str) -> bool {
     let mut depth = 0_usize;
     for component in text.split(['/', '\\']) {
         match component {
             "" | "." => {}
             ".." => match depth.checked_sub(1) {
                 Some(above) => depth = above,
-                None => return false,
+                None => return true,
             },
             _ => depth += 1,
         }
     }
-    true
+    false
 }
 
 #[cfg(test)]
@@ -178,7 +196,7 @@ mod tests {
             "a\\b",
             "r/$id.ts",
         ] {
-            assert!(is_below(text), "{text}");
+            assert!(is_relative(text) && !climbs(text), "{text}");
         }
         for text in [
             "",
@@ -210,7 +228,7 @@ mod tests {
             "a\0b",
             "a\n/b",
         ] {
-            assert!(!is_below(text), "{text}");
+            assert!(!is_relative(text) || climbs(text), "{text}");
         }
     }
 }

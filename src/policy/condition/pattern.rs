@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
+use super::{Compared, Comparing, Operator, ParamValue, Wrong, read};
 
 /// The longest expression, in bytes.
 const MOST_SOURCE: usize = 4 * 1024;
@@ -36,7 +36,7 @@ impl Patterns {
 }
 
 impl Operator for Patterns {
-    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+    fn compare(&self, element: &ParamValue<'_>, _: Comparing<'_>) -> Compared {
         let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|pattern| pattern.is_match(&text)))
     }

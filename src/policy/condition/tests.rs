@@ -17,6 +17,7 @@ fn scalar(value: &Value) -> Scalar {
 
 fn compile(param: &str, word: Comparison, values: &Value, kind: bool) -> Result<Condition, Wrong> {
     let values: Vec<Scalar> = values.as_array().unwrap().iter().map(scalar).collect();
+    let kind = kind.then_some(Kind::Shell);
     Condition::test(Param::parse(param, kind).unwrap(), word, &values, &mut RegexBudget::default())
 }
 
@@ -26,8 +27,8 @@ fn test(param: &str, word: Comparison, values: &Value) -> Condition {
 
 /// `D` where it holds in a Deny rule, `A` where it holds in an Allow rule, `-` where not.
 fn sides(condition: &Condition, input: &Value) -> String {
-    let subject = CallSubject { input: Input::Json(input), facts: None };
-    let deny = if condition.holds_to_deny(&subject) { "D" } else { "-" };
+    let subject = CallSubject::new(Input::Json(input), None, None);
+    let deny = if condition.holds_to_deny(&subject).is_some() { "D" } else { "-" };
     let allow = if condition.holds_to_allow(&subject) { "A" } else { "-" };
     format!("{deny}{allow}")
 }
@@ -304,7 +305,7 @@ fn a_key_in_another_case_has_two_readings() {
     assert_eq!(sides(&equals, &json!({"a": {"b": "x"}, "a_b": 1})), "DA");
     assert_eq!(sides(&equals, &json!({"A": {"b": "y"}})), "--");
     let is_ambiguous =
-        |input: &Value| equals.ambiguous(&CallSubject { input: Input::Json(input), facts: None }).is_some();
+        |input: &Value| equals.ambiguous(&CallSubject::new(Input::Json(input), None, None)).is_some();
     assert!(is_ambiguous(&json!({"a": 1, "A": 2})));
     assert!(is_ambiguous(&json!({"a": [{"b": 1}, {"b": 1, "B": 1}]})));
     assert!(!is_ambiguous(&json!({"a": {"b": 1, "c": 1, "C": 1}, "x": 1, "X": 1})));
@@ -316,11 +317,11 @@ fn the_whole_input_is_its_text() {
     assert_eq!(sides(&whole, &json!({"a": ["sudo rm -rf"]})), "DA");
     let escaped: Value = serde_json::from_str(r#"{"a": "s\u0075do rm"}"#).unwrap();
     assert_eq!(sides(&whole, &escaped), "DA", "escapes do not hide it");
-    let custom = |text: &'static str| CallSubject { input: Input::Text(text), facts: None };
-    assert!(whole.holds_to_deny(&custom("await tools.exec('sudo rm')")));
-    assert!(!whole.holds_to_deny(&custom("ls")));
+    let custom = |text: &'static str| CallSubject::new(Input::Text(text), None, None);
+    assert!(whole.holds_to_deny(&custom("await tools.exec('sudo rm')")).is_some());
+    assert!(whole.holds_to_deny(&custom("ls")).is_none());
     let param = test("command", Comparison::NotContains, &json!(["sudo"]));
-    assert!(param.holds_to_deny(&custom("ls")), "a custom tool has no parameters");
+    assert!(param.holds_to_deny(&custom("ls")).is_some(), "a custom tool has no parameters");
     assert!(!param.holds_to_allow(&custom("ls")));
 }
 
@@ -334,8 +335,8 @@ fn with_a_kind_the_catalogue_says_what_is_run_read_and_asked() {
     };
     let input = json!({"command": "echo", "url": "https://a.example"});
     let of = |condition: &Condition, facts| {
-        let subject = CallSubject { input: Input::Json(&input), facts };
-        (condition.holds_to_deny(&subject), condition.holds_to_allow(&subject))
+        let subject = CallSubject::new(Input::Json(&input), facts, None);
+        (condition.holds_to_deny(&subject).is_some(), condition.holds_to_allow(&subject))
     };
     let removes = known("command", Comparison::StartsWith, "rm");
     assert_eq!(of(&removes, Some(&facts)), (true, false), "each command by itself");
@@ -346,8 +347,8 @@ fn with_a_kind_the_catalogue_says_what_is_run_read_and_asked() {
     assert_eq!(of(&outside, Some(&facts)), (true, false));
     let url = known("url", Comparison::StartsWith, "https://");
     assert_eq!(of(&url, Some(&facts)), (false, false), "the catalogue knows of no URL");
-    assert!(Param::parse("paths.0", true).is_err());
-    assert!(Param::parse("paths.0", false).is_ok());
+    assert!(Param::parse("paths.0", Some(Kind::Read)).is_err());
+    assert!(Param::parse("paths.0", None).is_ok());
 }
 
 #[test]
@@ -358,7 +359,8 @@ fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
         ..Facts::new(Kind::Write)
     };
     let names = |condition: &Condition, facts: &Facts<'_>| {
-        let subject = CallSubject { input: Input::Json(&json!({"x": 1})), facts: Some(facts) };
+        let input = json!({"x": 1});
+        let subject = CallSubject::new(Input::Json(&input), Some(facts), None);
         condition.names_file(&subject, "/w/.mcp.json")
     };
     let one = facts(&["/w/.mcp.json"]);
@@ -371,7 +373,7 @@ fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
     let hooks = || paths(Comparison::Within, "/w/.git/hooks");
     let named = |path: &'static str, asked: &str| {
         let facts = facts(&[path]);
-        hooks().names_file(&CallSubject { input: Input::Json(&json!({})), facts: Some(&facts) }, asked)
+        hooks().names_file(&CallSubject::new(Input::Json(&json!({})), Some(&facts), None), asked)
     };
     assert!(named("/w/.git/hooks/pre-commit", "/w/.git/hooks/pre-commit"));
     assert!(!named("/w/.git/hooks/pre-commit", "/w/.mcp.json"), "another file");
@@ -509,7 +511,7 @@ fn the_regular_expressions_of_a_policy_have_a_bound_together() {
     let mut room = RegexBudget::default();
     let mut add = |source: &str, times: usize| {
         let values = vec![Scalar::Text(source.to_owned()); times];
-        Condition::test(Param::parse("p", false).unwrap(), Comparison::Matches, &values, &mut room)
+        Condition::test(Param::parse("p", None).unwrap(), Comparison::Matches, &values, &mut room)
             .map_err(|wrong| wrong.into_iter().map(|(number, _)| number).collect::<Vec<_>>())
             .map(drop)
     };

@@ -2,7 +2,7 @@
 
 use crate::policy::section::tool::written::Scalar;
 
-use super::{Compared, Operator, ParamValue, Reading, Wrong, read};
+use super::{Compared, Comparing, Operator, ParamValue, Wrong, read};
 
 /// Any of these texts, anywhere.
 #[derive(Debug)]
@@ -25,14 +25,14 @@ impl StartsWith {
 }
 
 impl Operator for Contains {
-    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+    fn compare(&self, element: &ParamValue<'_>, _: Comparing<'_>) -> Compared {
         let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|own| text.contains(own)))
     }
 }
 
 impl Operator for StartsWith {
-    fn compare(&self, element: &ParamValue<'_>, _: Reading) -> Compared {
+    fn compare(&self, element: &ParamValue<'_>, _: Comparing<'_>) -> Compared {
         let Some(text) = element.text() else { return Compared::Missing };
         Compared::Is(self.0.iter().any(|own| text.starts_with(own)))
     }

@@ -12,6 +12,7 @@ pub use super::section::destination::written::{Action, Destination, Endpoint, Pr
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
 pub use super::section::limits::WrittenLimits;
+pub use super::section::shell::{ShellFiles, WrittenShell};
 pub use super::section::switch::Permission;
 pub use super::section::tool::written::{Comparison, Scalar, ToolAction, ToolRule, When};
 pub use super::source::parse;
@@ -127,6 +128,9 @@ pub struct Spec {
     /// `toolDefault`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolRule>,
+    /// What rules see of shell commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shell: Option<WrittenShell>,
     /// How much the agent may send and do. Of several policies the lowest of each limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<WrittenLimits>,

@@ -13,6 +13,7 @@ pub mod limits;
 mod lowering;
 pub mod page;
 mod provider_state;
+pub mod shell;
 pub mod switch;
 mod text;
 pub mod tool;
@@ -105,6 +106,7 @@ sections! {
     destinations: destination::Destinations,
     tool_default: tool_default::ToolDefault,
     tools: tool::Tools,
+    shell: shell::Shell,
     hosted_tools: hosted_tools::HostedTools,
     provider_state: provider_state::ProviderState,
     credentials: credential::Credentials,

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::nested::{self, InnerCall, Nested};
 use super::script::ScriptCall;
 use super::{GuardSettings, InputForm};
-use crate::call::{CallVerdict, Facts, Input, Judge, KindsBy, ToolCall};
-use crate::provider::kind::{self, Offered, ReadCall};
+use crate::call::{CallVerdict, Input, Judge, KindsBy, ToolCall};
+use crate::provider::kind::{self, Offered};
 use crate::wire::json::{Document, Limits};
 
 /// The most calls inside a call.
@@ -75,7 +75,7 @@ pub(super) fn unread(
     input: &str,
 ) -> CallVerdict {
     let tool = kind::tool(tool.0, tool.1, form == InputForm::Text, &settings.offered);
-    settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None })
+    settings.judge.complete(&ToolCall { tool, input: Input::Text(input), facts: None, derived: &[] })
 }
 
 fn judge(
@@ -84,7 +84,11 @@ fn judge(
     input: Input<'_>,
     depth: usize,
 ) -> CallJudgement {
-    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input);
+    let before = settings.typed.before(&settings.conversation, tool, input);
+    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input, &before);
+    if !verdict.decision.denies() {
+        settings.typed.add(&settings.conversation, tool, input);
+    }
     // An unread input changes nothing if the wrapper is denied anyway, or if no call inside it could be.
     let denies = |writes| !verdict.decision.denies() && settings.judge.denies(writes);
     match nested::calls(tool.0, input) {
@@ -103,15 +107,12 @@ fn judge(
                 input: Some(input),
                 keys: None,
             });
-            inside(settings, CallJudgement { kinds_by, ..CallJudgement::of(verdict) }, calls.collect(), depth)
+            let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
+            inside(settings, outer, calls.collect(), depth)
         }
         Nested::Script(script) => {
-            let ruling = inside(
-                settings,
-                CallJudgement { kinds_by, ..CallJudgement::of(verdict) },
-                script.calls,
-                depth,
-            );
+            let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
+            let ruling = inside(settings, outer, script.calls, depth);
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
                     CallJudgement::builtin("unparseable", format!("The script could call any tool: {why}"))
@@ -173,24 +174,26 @@ fn inside(
 }
 
 /// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Returns how its kinds are
-/// known, too, where it has any.
+/// known, too, where it has any. `typed`: what may have been typed before into the
+/// program that the call types into.
 pub fn ask<'a>(
     judge: &dyn Judge,
     offered: &Offered,
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
+    typed: &[String],
 ) -> (CallVerdict, Option<KindsBy>) {
-    let ReadCall { tool, facts } = kind::read(name, namespace, input, offered);
-    let about = |facts: Option<&Facts<'_>>| judge.complete(&ToolCall { tool, input, facts });
-    let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
-    let verdict = facts.iter().flatten().map(|facts| about(Some(facts))).reduce(together);
-    (verdict.unwrap_or_else(|| about(None)), kinds_by)
+    let read = kind::read_commands((name, namespace), input, offered, &judge.shell(), typed);
+    let kinds_by = Some(read.tool.by).filter(|_| !read.tool.kinds.is_empty());
+    let verdicts = read.asked(input).into_iter().map(|call| judge.complete(&call));
+    (verdicts.reduce(together).unwrap_or_else(CallVerdict::allowed), kinds_by)
 }
 
 /// Returns the stricter of two verdicts on one call, with the audits of both.
 fn together(one: CallVerdict, other: CallVerdict) -> CallVerdict {
     let rank = |verdict: &CallVerdict| (verdict.decision.denies(), verdict.decision.would_deny());
     let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
+    stricter.opaque = stricter.opaque.or(weaker.opaque);
     for audited in weaker.audited {
         if !stricter.audited.contains(&audited) {
             stricter.audited.push(audited);

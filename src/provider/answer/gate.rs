@@ -190,7 +190,7 @@ impl Gate {
         call
     }
 
-    fn ruling(&self, call: &PendingCall) -> CallJudgement {
+    fn ruling(&mut self, call: &PendingCall) -> CallJudgement {
         if let Some(verdict) = &call.settled {
             return CallJudgement::of(CallVerdict::clone(verdict));
         }

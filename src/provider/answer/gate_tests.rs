@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::testing::settings;
 use super::{CallHead, CallOutcome, Gate, GuardSettings, InputForm, PendingCall, Phase};
 use crate::call::{
-    Advice, CallVerdict, Inputs, Judge, Kind, KindsBy, Shape, Start, Tool, ToolCall, ToolDefinition,
+    Advice, CallVerdict, Inputs, Judge, Kind, KindsBy, Shape, ShellTerms, Start, Tool, ToolCall,
+    ToolDefinition,
 };
 use crate::provider::kind::Offered;
 
@@ -20,6 +21,10 @@ const OWN: Rules = Rules { own: true };
 impl Judge for Rules {
     fn denies(&self, writes: bool) -> bool {
         self.own || writes
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {

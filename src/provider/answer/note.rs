@@ -36,6 +36,7 @@ pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: 
         input_bytes: call.bytes as u64,
         input_sha256,
         input,
+        command: denied(&verdict, settings),
         verdict,
         hosted: call.hosted,
         incomplete: how.incomplete,
@@ -65,10 +66,21 @@ pub(super) fn inner(
         input_sha256,
         computed: ruled.input.is_none(),
         input,
+        command: denied(&ruled.verdict, settings),
         verdict: ruled.verdict,
         hosted: call.hosted,
         incomplete: how.incomplete,
         inside: true,
+    }
+}
+
+/// The simple command that is denied, as far as policy lets events have it.
+fn denied(verdict: &CallVerdict, settings: &GuardSettings) -> Option<String> {
+    let denied = verdict.command.as_ref()?;
+    match settings.inputs {
+        Inputs::None | Inputs::Hash => None,
+        Inputs::Redacted => Some(command::outline_of(denied)),
+        Inputs::Full => Some(denied.text.clone()),
     }
 }
 

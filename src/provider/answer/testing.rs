@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
-use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, Start, Tool, ToolCall};
+use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript, TypedLines};
+use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
 use crate::wire::json;
@@ -23,6 +23,10 @@ pub struct Names {
 impl Judge for Names {
     fn denies(&self, _: bool) -> bool {
         !self.observes
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {
@@ -78,6 +82,10 @@ impl Judge for Every {
         true
     }
 
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
+    }
+
     fn start(&self, _: &Tool<'_>) -> Start {
         if self.holds {
             return Start::NeedsInput;
@@ -119,6 +127,8 @@ pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
         inputs: Inputs::Full,
         writes: true,
         offered: Offered::default(),
+        conversation: String::new(),
+        typed: TypedLines::default(),
     }
 }
 

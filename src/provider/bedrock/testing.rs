@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 use crate::call::{
     Advice, Api, CallVerdict, Decision, Denial, Dialect, HostedAction, HostedToolVerdict, Judge, Judgement,
-    Service, Start, Terms, Tool, ToolCall, Vendor,
+    Service, ShellTerms, Start, Terms, Tool, ToolCall, Vendor,
 };
 use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
 use crate::provider::answer::testing::{fed, settings};
@@ -97,6 +97,10 @@ pub(super) enum Turns {
 impl Judge for Turns {
     fn denies(&self, _: bool) -> bool {
         true
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, _: &Tool<'_>) -> Start {

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::reading;
 use super::schema::Schema;
-use super::{reading, shell};
+use super::shell::{self, CommandSource};
 use crate::call::name::plain;
 use crate::call::{Facts, Kind, Place, Shape};
 use crate::fold::fold;
@@ -524,6 +525,31 @@ fn commands(value: &Value) -> Vec<Cow<'_, str>> {
         }
         None => vec![reading::json(value)],
     }
+}
+
+/// The commands at these places as a shell is given them: a list may be the arguments of one command, or several.
+pub(super) fn sources<'a>(places: &[Place], input: &'a Value) -> Vec<CommandSource<'a>> {
+    let mut found = Vec::new();
+    for place in places {
+        let is_other = place.iter().any(|key| CODE.contains(&key.as_str()) || key == "powershell");
+        for value in gather(std::slice::from_ref(place), input) {
+            match value {
+                _ if is_other => found.push(CommandSource::Other),
+                Value::String(text) => found.push(CommandSource::Text(text)),
+                Value::Array(all) => match reading::arguments(all) {
+                    Some(words) => {
+                        found.extend(words.iter().map(|word| CommandSource::Text(word)));
+                        found.push(CommandSource::Arguments(words));
+                    }
+                    None => found.push(CommandSource::Other),
+                },
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                    found.push(CommandSource::Other);
+                }
+            }
+        }
+    }
+    found
 }
 
 fn texts(value: &Value) -> Vec<Cow<'_, str>> {

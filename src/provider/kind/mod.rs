@@ -7,6 +7,7 @@
 //! What a tool does that is not known is inferred from its definition in the request, else from its input.
 
 mod catalogue;
+mod commands;
 #[cfg(test)]
 mod corpus_tests;
 mod glob;
@@ -17,7 +18,7 @@ mod offered;
 mod patch;
 mod reading;
 mod schema;
-mod shell;
+pub mod shell;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -31,11 +32,13 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use crate::call::name::{NO_NAMESPACE, cut, plain};
-use crate::call::{Facts, Input, Kind, KindsBy, Shape, Spelling, Tool};
+use crate::call::{Facts, Input, Kind, KindsBy, Shape, ShellTerms, Spelling, Tool, ToolCall};
 use crate::fold::fold;
 use crate::wire::json;
 use catalogue::{CATALOGUE, CatalogueEntry, GENERIC, InputLayout, KINDLESS};
+use commands::{CommandPlaces, CommandQuestion};
 pub use offered::Offered;
+use shell::CommandReading;
 use spelling::SpelledInput;
 pub use wrapper::{Calling, SOURCE, Wrapper, wrapper};
 
@@ -63,6 +66,41 @@ pub struct ReadCall<'a> {
     /// What it does, once for each kind that it is; none where the input is not what the catalogue says such a tool takes,
     /// and where the tool has no kind.
     pub facts: Option<Vec<Facts<'a>>>,
+    /// What its commands do beside running, where they are read.
+    pub derived: Vec<Facts<'static>>,
+}
+
+impl<'a> ReadCall<'a> {
+    fn new(
+        tool: Tool<'a>,
+        mut facts: Option<Vec<Facts<'a>>>,
+        commands: impl FnOnce() -> Option<CommandReading>,
+    ) -> Self {
+        let mut running = facts.iter_mut().flatten().filter(|facts| facts.kind == Kind::Shell);
+        let Some((shell, reading)) = running.next().and_then(|shell| Some((shell, commands()?))) else {
+            return Self { tool, facts, derived: Vec::new() };
+        };
+        shell.shell = Some(reading.shell);
+        let spelling = shell.spelling;
+        let derived = reading.derived.into_iter().map(|facts| Facts { spelling, ..facts }).collect();
+        Self { tool, facts, derived }
+    }
+
+    /// What is asked about the call: once for each kind that it is, else about the tool alone.
+    pub fn asked<'b>(&'b self, input: Input<'b>) -> Vec<ToolCall<'b>>
+    where
+        'a: 'b,
+    {
+        let call = ToolCall { tool: self.tool, input, facts: None, derived: &[] };
+        let about = |facts: &'b Facts<'b>| {
+            let derived: &[Facts<'_>] = if facts.kind == Kind::Shell { &self.derived } else { &[] };
+            ToolCall { facts: Some(facts), derived, ..call }
+        };
+        match self.facts.as_deref().unwrap_or_default() {
+            [] => vec![call],
+            all => all.iter().map(about).collect(),
+        }
+    }
 }
 
 /// A tool as it is known when a call of it starts. `is_text`: its input is a text, as that of a custom tool is.
@@ -93,17 +131,53 @@ pub fn outlined<'a>(name: &'a str, keys: Option<&Value>, offered: &Offered) -> T
     Tool { kinds, by: KindsBy::Possible, ..Tool::named(name) }
 }
 
-/// Reads what a call of a tool does.
+/// Reads what a call of a tool does, without what its commands do.
 pub fn read<'a>(
     name: &'a str,
     namespace: Option<&'a str>,
     input: Input<'a>,
     offered: &Offered,
 ) -> ReadCall<'a> {
+    read_with((name, namespace), input, offered, |_, _| None)
+}
+
+/// Reads what a call of a tool does, and what its commands do as far as policy asks for it. `typed` is what may have been
+/// typed before into the program that the call types into.
+pub fn read_commands<'a>(
+    (name, namespace): (&'a str, Option<&'a str>),
+    input: Input<'a>,
+    offered: &Offered,
+    terms: &ShellTerms,
+    typed: &[String],
+) -> ReadCall<'a> {
+    let asked = CommandQuestion { name, terms, typed };
+    let mut call = read_with((name, namespace), input, offered, |from, input| {
+        terms.reads.then(|| commands::read(&asked, from, input))
+    });
+    if terms.prefers_file_tools {
+        let facts = call.facts.iter_mut().flatten();
+        let commands = facts.filter_map(|facts| facts.shell.as_mut()).flat_map(|shell| &mut shell.commands);
+        for command in commands {
+            command.file_tool = command.emulates.and_then(|kind| offered.file_tool(kind));
+        }
+    }
+    call
+}
+
+/// Reads a call; `commands` reads what its commands do, where it runs any.
+fn read_with<'a>(
+    (name, namespace): (&'a str, Option<&'a str>),
+    input: Input<'a>,
+    offered: &Offered,
+    commands: impl Fn(CommandPlaces<'_>, Input<'_>) -> Option<CommandReading>,
+) -> ReadCall<'a> {
     let unknown = Tool { namespace, ..Tool::named(name) };
     match (known(name, namespace, matches!(input, Input::Text(_)), offered), input) {
         (KnownTool::Is(entry, by), _) => {
-            ReadCall { tool: Tool { kinds: entry.kinds, by, ..unknown }, facts: read_known(entry, input) }
+            let tool = Tool { kinds: entry.kinds, by, ..unknown };
+            ReadCall::new(tool, read_known(entry, input), || {
+                commands(CommandPlaces::Known(entry.takes), input)
+            })
         }
         (KnownTool::Looks(shape), Input::Json(json)) => {
             let shape = match (shape.is_open, shape.open.is_empty()) {
@@ -114,9 +188,10 @@ pub fn read<'a>(
             let facts = infer::read(&shape, json);
             let kinds = infer::kinds_of(&facts);
             let facts = Some(facts).filter(|facts| !facts.is_empty());
-            ReadCall { tool: Tool { kinds, by: KindsBy::Inferred, ..unknown }, facts }
+            let tool = Tool { kinds, by: KindsBy::Inferred, ..unknown };
+            ReadCall::new(tool, facts, || commands(CommandPlaces::Inferred(&shape.commands), input))
         }
-        (KnownTool::Looks(_) | KnownTool::Nothing, _) => ReadCall { tool: unknown, facts: None },
+        (KnownTool::Looks(_) | KnownTool::Nothing, _) => ReadCall::new(unknown, None, || None),
     }
 }
 
@@ -186,6 +261,34 @@ pub fn is_shell(name: &str, namespace: Option<&str>) -> bool {
     let is_typed =
         find(name, namespace).is_some_and(|(entry, _)| matches!(entry.takes, InputLayout::CommandIfAny(_)));
     !is_typed && !fold(name).contains("powershell")
+}
+
+/// Tools that read files, but not as the text of one.
+const NOT_OF_TEXT: &[&str] = &[
+    "view_image",
+    "read_media_file",
+    "get_file_info",
+    "notebookread",
+    "read_notebook",
+    "list_code_definition_names",
+    "read_lints",
+];
+
+/// Whether a tool of the catalogue reads, or writes, the text of a file. Its name is fit to be told.
+fn is_file_tool(name: &str, kind: Kind) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    let is_fit = name.len() <= 128 && name.chars().all(is_plain);
+    let Some((entry, _)) = find(name, None).filter(|_| is_fit) else { return false };
+    let takes_files =
+        matches!(entry.takes, InputLayout::Paths(_) | InputLayout::Patch(_) | InputLayout::Editor);
+    let folded = fold(name);
+    let is_of_text = !NOT_OF_TEXT.iter().any(|other| folded.ends_with(other));
+    entry.kinds.contains(&kind) && !entry.kinds.contains(&Kind::Shell) && takes_files && is_of_text
+}
+
+/// The text that a call of a tool types into a program that runs; none of any other tool.
+pub fn typed<'a>((name, namespace): (&str, Option<&str>), input: Input<'a>) -> Option<&'a str> {
+    commands::typed(find(name, namespace)?.0.takes, input)
 }
 
 /// Whether a known tool of a kind has its command, paths or URL in a parameter of this name.

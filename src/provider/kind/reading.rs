@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::catalogue::{DIRECTORIES, InputLayout};
-use super::{glob, patch, shell};
+use super::shell::{self, CommandSource};
+use super::{glob, patch};
 use crate::call::{Facts, Input, Kind};
 
 /// What a call does, once for each kind that it is; none where the input is not what the tool takes. `kinds` are
@@ -112,7 +113,7 @@ fn commands<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
             match value {
                 Value::String(command) => found.push(Cow::Borrowed(command.as_str())),
                 Value::Array(all) => {
-                    let arguments: Vec<&str> = all.iter().map(Value::as_str).collect::<Option<_>>()?;
+                    let arguments = arguments(all)?;
                     found.extend(shell::script(&arguments).map(Cow::Borrowed));
                     found.push(Cow::Owned(arguments.join(" ")));
                 }
@@ -122,6 +123,26 @@ fn commands<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
         }
     }
     Some(found)
+}
+
+/// The same commands as a shell is given them.
+pub(super) fn sources(takes: InputLayout, json: &Value) -> Vec<CommandSource<'_>> {
+    let mut found = Vec::new();
+    for key in takes.keys() {
+        let mut values = Vec::new();
+        gather(json, key, &mut values);
+        found.extend(values.into_iter().filter_map(|value| match value {
+            Value::String(command) => Some(CommandSource::Text(command)),
+            Value::Array(all) => Some(arguments(all).map_or(CommandSource::Other, CommandSource::Arguments)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }));
+    }
+    found
+}
+
+/// The words of a list of texts.
+pub(super) fn arguments(all: &[Value]) -> Option<Vec<&str>> {
+    all.iter().map(Value::as_str).collect()
 }
 
 /// The strings of all parameters that are there, one by one or in arrays; none where one of them is anything else.

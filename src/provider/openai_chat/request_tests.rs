@@ -230,7 +230,7 @@ fn a_request_says_what_it_is() {
 fn whether_files_may_be_changed_is_told_by_the_tools() {
     const NONE: &str = r#""parameters":{"properties":{}}"#;
     for (name, writes) in
-        [("Write", true), ("apply_patch", true), ("exec", true), ("get_weather", false), ("Bash", false)]
+        [("Write", true), ("apply_patch", true), ("exec", true), ("get_weather", false), ("Bash", true)]
     {
         let tools =
             format!(r#"{{"tools":[{F},{{"type":"function","function":{{"name":"{name}",{NONE}}}}}]}}"#);

@@ -41,5 +41,6 @@ pub(in crate::provider) fn may_write(tool: &ToolDefinition) -> bool {
     let known = kind::tool(&tool.name, None, false, &Offered::new(slice::from_ref(tool)));
     // Nothing is inferred of a tool that has no definition here: the provider runs it.
     let counts = tool.shape.is_some() || !known.is_inferred();
-    (counts && known.kinds.contains(&Kind::Write)) || kind::wrapper(&tool.name).is_some()
+    (counts && known.kinds.iter().any(|kind| matches!(kind, Kind::Write | Kind::Shell)))
+        || kind::wrapper(&tool.name).is_some()
 }

@@ -10,7 +10,9 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
-use crate::call::{CallVerdict, Denial, Judge, Normalization, Start, Tool, ToolCall, ToolDefinition};
+use crate::call::{
+    CallVerdict, Denial, Judge, Normalization, ShellTerms, Start, Tool, ToolCall, ToolDefinition,
+};
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::provider::adapter::Framing;
@@ -112,7 +114,11 @@ impl ResponseGuard<'_> {
     fn settings(&self, judge: Arc<dyn Judge>, writes: bool, tools: &[ToolDefinition]) -> GuardSettings {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
-        let offered = if judge.denies(writes) { Offered::new(tools) } else { Offered::default() };
+        let offered = match (judge.denies(writes), judge.shell().prefers_file_tools) {
+            (false, _) => Offered::default(),
+            (true, false) => Offered::new(tools),
+            (true, true) => Offered::with_file_tools(tools),
+        };
         GuardSettings {
             judge,
             failure: if policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
@@ -125,6 +131,8 @@ impl ResponseGuard<'_> {
             inputs: policy.tool_inputs(),
             writes,
             offered,
+            conversation: self.model_request.facts.session.clone().unwrap_or_default(),
+            typed: self.session.gateway.typed.clone(),
         }
     }
 
@@ -203,6 +211,10 @@ struct PolicyInForce(Arc<Session>);
 impl Judge for PolicyInForce {
     fn denies(&self, writes: bool) -> bool {
         self.0.gateway.snapshot().denies(writes)
+    }
+
+    fn shell(&self) -> ShellTerms {
+        self.0.gateway.snapshot().shell()
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {

@@ -1,11 +1,13 @@
 //! Tool calls against policies: what their start decides, what their input decides, and by which rule.
 
 mod combination;
+mod commands;
 mod control_files;
 mod hosted;
 mod names;
 mod problems;
 mod reference;
+mod shell;
 
 use postern::call::{Advice, CallVerdict, Facts, Input, Judge, Kind, Start, Tool, ToolCall};
 use postern::decision::Decision;
@@ -90,7 +92,7 @@ fn complete(policy: &Policy, name: &str, input: &Value) -> CallVerdict {
             Input::Json(other)
         }
     };
-    policy.complete(&ToolCall { tool, input, facts: facts.as_ref() })
+    policy.complete(&ToolCall { tool, input, facts: facts.as_ref(), derived: &[] })
 }
 
 /// `Deny agents/p/rule`; without a rule the verdict alone.

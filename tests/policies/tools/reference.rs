@@ -50,7 +50,8 @@ fn slow(rules: &[Rule], closed: bool, name: &str, command: &str) -> &'static str
 fn explained(policy: &Policy, name: &str, command: &str, verdict: &CallVerdict) -> Result<(), TestCaseError> {
     let input = serde_json::json!({ "command": command });
     let tool = Tool::named(name);
-    let explanation = policy.explain_call(&ToolCall { tool, input: Input::Json(&input), facts: None });
+    let explanation =
+        policy.explain_call(&ToolCall { tool, input: Input::Json(&input), facts: None, derived: &[] });
     prop_assert_eq!(explanation.decision.verdict, verdict.decision.verdict.as_str());
     prop_assert_eq!(&explanation.decision.rule, &verdict.decision.rule.as_ref().map(ToString::to_string));
     let applies = |action: &str| {

@@ -57,6 +57,8 @@ impl Policy {
                 .iter()
                 .map(|rule| self.rule_said(rule, &question))
                 .collect(),
+            commands: Vec::new(),
+            opaque: false,
             inside: Vec::new(),
         }
     }

@@ -6,15 +6,17 @@
 use std::slice;
 
 use crate::call::{
-    Advice, CallVerdict, Input, Judge, Judgement, Kind, KindsBy, Spelling, Start, Tool, ToolCall,
+    Advice, CallVerdict, Input, Judge, Judgement, Kind, KindsBy, ShellTerms, SimpleCommand, Spelling, Start,
+    Tool, ToolCall,
 };
 
 use super::control_files;
+use super::derived::DerivedRules;
 use super::rule::{MatchedRule, is_exempt, visible};
 use super::written::ToolAction;
 use crate::decision::{self, Decision};
 use crate::policy::Policy;
-use crate::policy::condition::CallSubject;
+use crate::policy::condition::{CallSubject, HoldsFor};
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::{Mode, PolicyScope, Tier};
 
@@ -41,6 +43,13 @@ impl Judge for Policy {
         }
     }
 
+    fn shell(&self) -> ShellTerms {
+        match self.mode {
+            Mode::Missing | Mode::Unselected => ShellTerms::default(),
+            Mode::AuditOnly | Mode::Enforced { .. } => self.sections.shell.terms(self.scope()),
+        }
+    }
+
     fn start(&self, tool: &Tool<'_>) -> Start {
         if let Some(refused) = self.refused(tool) {
             return Start::Deny(refused);
@@ -64,7 +73,7 @@ impl Judge for Policy {
             PolicyScope::Enforced => decided.clone(),
             PolicyScope::All => together.clone(),
         });
-        let verdict = verdict(judgement, Advice::NotAvailable, || audits(&met, None));
+        let verdict = verdict(judgement, Advice::NotAvailable, || self.audits(&met, None));
         if denied { Start::Deny(verdict) } else { Start::Allow(verdict) }
     }
 
@@ -74,12 +83,20 @@ impl Judge for Policy {
         }
         let kinds = call.facts.map_or(call.tool.kinds, |facts| slice::from_ref(&facts.kind));
         let met = self.sections.tools.meet(&Tool { kinds, ..call.tool });
-        let judgement = self.weigh(|scope| self.outcome(call, kinds, &met, scope));
+        let derived = DerivedRules::of(self, call);
+        let judgement = self.weigh(|scope| self.outcome(call, kinds, (&met, &derived), scope));
         let advice = match self.prospect(&call.tool, &self.sections.tools.meet(&call.tool), self.scope()) {
             Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
             Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
         };
-        verdict(judgement, advice, || audits(&met, Some(call)))
+        let command = self.denied_command(&judgement.decision, call, (&met, &derived));
+        let audits = || {
+            let mut all = self.audits(&met, Some(call));
+            derived.audits(self, call, &mut all);
+            all
+        };
+        let opaque = call.facts.and_then(|facts| facts.shell.as_ref()).map(|shell| shell.is_opaque);
+        CallVerdict { command, opaque, ..verdict(judgement, advice, audits) }
     }
 
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
@@ -92,7 +109,7 @@ impl Judge for Policy {
             Prospect::Settled(Outcome::Denied(_)) => Advice::NotAvailable,
             Prospect::Settled(Outcome::Allowed(_)) | Prospect::Open => Advice::NotThisUse,
         };
-        verdict(judgement, advice, || audits(&met, None))
+        verdict(judgement, advice, || self.audits(&met, None))
     }
 }
 
@@ -108,7 +125,13 @@ impl Policy {
             }
             Mode::AuditOnly | Mode::Enforced { .. } => return None,
         };
-        Some(CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new() })
+        Some(CallVerdict {
+            decision,
+            advice: Advice::NotAvailable,
+            audited: Vec::new(),
+            command: None,
+            opaque: None,
+        })
     }
 
     /// Decides as far as that needs no input.
@@ -139,23 +162,29 @@ impl Policy {
         &self,
         call: &ToolCall<'_>,
         kinds: &[Kind],
-        met: &[MatchedRule<'_>],
+        (met, derived): (&[MatchedRule<'_>], &DerivedRules<'_>),
         scope: PolicyScope,
     ) -> Outcome {
         if let Prospect::Settled(outcome) = self.prospect(&Tool { kinds, ..call.tool }, met, scope) {
             return outcome;
         }
-        if let Some(decision) = ambiguous(call, met, scope) {
+        if let Some(decision) = self.ambiguous(call, met, scope) {
             return Outcome::Denied(decision);
         }
-        if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| holds(met, call)) {
+        if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| self.holds(met, call)) {
             return Outcome::Denied(met.rule.ruling());
         }
-        let mut allowing = visible(met, scope, ToolAction::Allow).filter(|met| holds(met, call));
-        let lifted = |path: &str| allowing.clone().any(|met| names_file(met, call, path));
+        if let Some(decision) = derived.denial(self, call, scope).or_else(|| self.native(call, scope)) {
+            return Outcome::Denied(decision);
+        }
+        let mut allowing = visible(met, scope, ToolAction::Allow).filter(|met| self.holds(met, call));
+        let lifted = |path: &str| allowing.clone().any(|met| self.names_file(met, call, path));
         if writes(&Tool { kinds, ..call.tool }, met, scope)
             && let Some(finding) = control_files::finding(call, lifted)
         {
+            return Outcome::Denied(control_files::ruling(finding));
+        }
+        if let Some((_, finding)) = derived.control_file(self, call, scope) {
             return Outcome::Denied(control_files::ruling(finding));
         }
         match allowing.next() {
@@ -169,13 +198,13 @@ impl Policy {
         if let Prospect::Settled(outcome) = self.prospect(tool, met, scope) {
             return outcome;
         }
-        // A shell's writes are not seen in its input anyway.
+        // What a shell writes is not known without its input.
         let runs = tool.by != KindsBy::Possible && tool.kinds.contains(&Kind::Shell);
         let is_unseen = |met: &MatchedRule<'_>| runs && !met.certain && met.rule.kind == Some(Kind::Write);
         if let Some(met) = visible(met, scope, ToolAction::Deny).find(|met| !is_unseen(met)) {
             return Outcome::Denied(unasked(met));
         }
-        let call = ToolCall { tool: *tool, input: Input::Text(""), facts: None };
+        let call = ToolCall { tool: *tool, input: Input::Text(""), facts: None, derived: &[] };
         // Without a definition and an input nothing says that the tool writes.
         if tool.by != KindsBy::Possible
             && writes(tool, met, scope)
@@ -200,11 +229,11 @@ fn unasked(met: &MatchedRule<'_>) -> Decision {
     Decision { enforcement: decision.enforcement, ..Decision::builtin("unparseable", reason) }
 }
 
-/// Whether the call may write files, so that the built-in rule is about it: every Allow rule that takes the tool out of
-/// its inferred kinds takes it out of that one.
-fn writes(tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> bool {
+/// Whether the call may write files, by commands too, so that the built-in rule is about it: every Allow rule that takes
+/// the tool out of its inferred kinds takes it out of that one.
+pub(super) fn writes(tool: &Tool<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> bool {
     let exempt = tool.is_inferred() && is_exempt(met, scope, Tier::Namespace);
-    tool.kinds.contains(&Kind::Write) && !exempt
+    tool.kinds.iter().any(|kind| matches!(kind, Kind::Write | Kind::Shell)) && !exempt
 }
 
 fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<Decision>) -> CallVerdict {
@@ -212,51 +241,107 @@ fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<De
     if judgement.decision.verdict != decision::Verdict::Deny {
         audited.extend(audits());
     }
-    CallVerdict { decision: judgement.decision, advice, audited }
+    CallVerdict { decision: judgement.decision, advice, audited, command: None, opaque: None }
 }
 
-/// The records of Audit rules about a call; without a call, of those that hold for every call.
-fn audits(met: &[MatchedRule<'_>], call: Option<&ToolCall<'_>>) -> Vec<Decision> {
-    let recording = visible(met, PolicyScope::All, ToolAction::Audit);
-    let holding = recording.filter(|met| call.map_or(met.is_unconditional(), |call| holds(met, call)));
-    holding.map(|met| met.rule.ruling()).collect()
-}
-
-/// Whether a rule that is about the tool holds for this call.
-pub(super) fn holds(met: &MatchedRule<'_>, call: &ToolCall<'_>) -> bool {
-    let allows = met.rule.action == ToolAction::Allow;
-    // The call may be of another of the tool's kinds: enough to deny, not to allow.
-    if allows && !met.certain {
-        return false;
+impl Policy {
+    /// The records of Audit rules about a call; without a call, of those that hold for every call.
+    pub(super) fn audits(&self, met: &[MatchedRule<'_>], call: Option<&ToolCall<'_>>) -> Vec<Decision> {
+        let recording = visible(met, PolicyScope::All, ToolAction::Audit);
+        let holding =
+            recording.filter(|met| call.map_or(met.is_unconditional(), |call| self.holds(met, call)));
+        holding.map(|met| met.rule.ruling()).collect()
     }
-    met.rule.condition.as_ref().is_none_or(|condition| {
-        let subject = subject(met, call);
-        if allows { condition.holds_to_allow(&subject) } else { condition.holds_to_deny(&subject) }
-    })
-}
 
-/// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them its
-/// client takes is not known. Parameters that only Audit rules read do not count.
-fn ambiguous(call: &ToolCall<'_>, met: &[MatchedRule<'_>], scope: PolicyScope) -> Option<Decision> {
-    let mut deciding = visible(met, scope, ToolAction::Deny).chain(visible(met, scope, ToolAction::Allow));
-    let mut of_rule = || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&subject(met, call)));
-    let what = match call.facts {
-        Some(facts) if facts.spelling == Spelling::Ambiguous => "what the call does".to_owned(),
-        Some(_) | None => format!("the parameter {}", of_rule()?),
-    };
-    Some(Decision::builtin(
-        "unparseable",
-        format!("The tool's input has two readings: keys that differ in their case alone stand for {what}"),
-    ))
-}
+    /// Whether a rule that is about the tool holds for this call.
+    pub(super) fn holds(&self, met: &MatchedRule<'_>, call: &ToolCall<'_>) -> bool {
+        let allows = met.rule.action == ToolAction::Allow;
+        // The call may be of another of the tool's kinds: enough to deny, not to allow.
+        if allows && !met.certain {
+            return false;
+        }
+        met.rule.condition.as_ref().is_none_or(|condition| {
+            let subject = self.subject(met, call);
+            if allows {
+                condition.holds_to_allow(&subject)
+            } else {
+                condition.holds_to_deny(&subject).is_some()
+            }
+        })
+    }
 
-/// Whether a rule that allows the call names this file.
-fn names_file(met: &MatchedRule<'_>, call: &ToolCall<'_>, path: &str) -> bool {
-    met.rule.condition.as_ref().is_some_and(|condition| condition.names_file(&subject(met, call), path))
-}
+    /// The simple command of a Shell call for which the rule holds that decides.
+    fn denied_command(
+        &self,
+        decision: &Decision,
+        call: &ToolCall<'_>,
+        (met, derived): (&[MatchedRule<'_>], &DerivedRules<'_>),
+    ) -> Option<Box<SimpleCommand>> {
+        if !(decision.denies() || decision.would_deny()) {
+            return None;
+        }
+        let shell = call.facts?.shell.as_ref()?;
+        let deciding = met.iter().find(|met| Some(&met.rule.id) == decision.rule.as_ref());
+        let of_rule = || {
+            let met = deciding.filter(|met| met.rule.action == ToolAction::Deny)?;
+            match met.rule.condition.as_ref()?.holds_to_deny(&self.subject(met, call))? {
+                HoldsFor::Command(command) => Some(command.clone()),
+                HoldsFor::Whole => None,
+            }
+        };
+        let of_derived = || shell.commands.get(derived.decisive(self, call, decision)?).cloned();
+        let of_native = || self.emulating(call, decision).cloned();
+        of_rule().or_else(of_derived).or_else(of_native).map(Box::new)
+    }
 
-/// A call as a rule's condition sees it.
-pub(super) fn subject<'a>(met: &MatchedRule<'_>, call: &ToolCall<'a>) -> CallSubject<'a> {
-    let facts = call.facts.filter(|facts| met.rule.kind == Some(facts.kind));
-    CallSubject { input: call.input, facts }
+    /// The denial of a command that does the work of a file tool, which the request offers.
+    fn native(&self, call: &ToolCall<'_>, scope: PolicyScope) -> Option<Decision> {
+        let denial = self.sections.shell.native(scope)?;
+        let shell = call.facts?.shell.as_ref()?;
+        let tool = shell.commands.iter().find_map(|command| command.file_tool.as_deref())?;
+        Some(Decision { reason: Some(format!("Use the tool {tool} instead of a command").into()), ..denial })
+    }
+
+    /// The command by which the section `shell` decides.
+    fn emulating<'a>(&self, call: &ToolCall<'a>, decision: &Decision) -> Option<&'a SimpleCommand> {
+        let denial = self.sections.shell.native(PolicyScope::All)?;
+        let shell = call.facts?.shell.as_ref().filter(|_| denial.rule == decision.rule)?;
+        shell.commands.iter().find(|command| command.file_tool.is_some())
+    }
+
+    /// The denial of a call in which two keys fold to one parameter that a rule, or the catalogue, reads: which of them
+    /// its client takes is not known. Parameters that only Audit rules read do not count.
+    fn ambiguous(
+        &self,
+        call: &ToolCall<'_>,
+        met: &[MatchedRule<'_>],
+        scope: PolicyScope,
+    ) -> Option<Decision> {
+        let mut deciding =
+            visible(met, scope, ToolAction::Deny).chain(visible(met, scope, ToolAction::Allow));
+        let mut of_rule =
+            || deciding.find_map(|met| met.rule.condition.as_ref()?.ambiguous(&self.subject(met, call)));
+        let what = match call.facts {
+            Some(facts) if facts.spelling == Spelling::Ambiguous => "what the call does".to_owned(),
+            Some(_) | None => format!("the parameter {}", of_rule()?),
+        };
+        Some(Decision::builtin(
+            "unparseable",
+            format!(
+                "The tool's input has two readings: keys that differ in their case alone stand for {what}"
+            ),
+        ))
+    }
+
+    /// Whether a rule that allows the call names this file.
+    pub(super) fn names_file(&self, met: &MatchedRule<'_>, call: &ToolCall<'_>, path: &str) -> bool {
+        let condition = met.rule.condition.as_ref();
+        condition.is_some_and(|condition| condition.names_file(&self.subject(met, call), path))
+    }
+
+    /// A call as a rule's condition sees it.
+    pub(super) fn subject<'a>(&'a self, met: &MatchedRule<'_>, call: &ToolCall<'a>) -> CallSubject<'a> {
+        let facts = call.facts.filter(|facts| met.rule.kind == Some(facts.kind));
+        CallSubject::new(call.input, facts, self.sections.shell.directory(self.scope()))
+    }
 }

@@ -6,11 +6,12 @@ use std::slice;
 use crate::call::{Judge, Kind, KindsBy, Start, Tool, ToolCall};
 use crate::decision::{Decision, Enforcement, Verdict};
 use crate::policy::Policy;
-use crate::policy::explain::{Applies, Explanation, RuleExplanation, ShownDecision};
+use crate::policy::explain::{Applies, CommandExplanation, Explanation, RuleExplanation, ShownDecision};
 use crate::policy::scope::PolicyScope;
+use crate::policy::shown::shown;
 
 use super::control_files;
-use super::decide::{holds, subject};
+use super::derived::{DerivedRules, doing};
 use super::names::ToolName;
 use super::rule::{CallRule, MatchedRule, visible};
 use super::written::ToolAction;
@@ -41,11 +42,14 @@ impl Policy {
         };
         let mut rules = self.explain_rules(&question);
         rules.extend(self.explain_built_in(call, &verdict.decision));
+        rules.extend(self.explain_native(call, &verdict.decision));
         Explanation {
             about: name(&tool),
             decision: ShownDecision::from(&verdict.decision),
             recorded: verdict.audited.iter().map(ShownDecision::from).collect(),
             rules,
+            commands: commands(call),
+            opaque: call.facts.and_then(|facts| facts.shell.as_ref()).is_some_and(|shell| shell.is_opaque),
             inside: Vec::new(),
         }
     }
@@ -64,6 +68,8 @@ impl Policy {
             decision: question.decision.as_ref().map_or_else(ShownDecision::needs_input, ShownDecision::from),
             recorded: recorded.iter().map(ShownDecision::from).collect(),
             rules: self.explain_rules(&question),
+            commands: Vec::new(),
+            opaque: false,
             inside: Vec::new(),
         }
     }
@@ -82,8 +88,7 @@ impl Policy {
             tests: Vec::new(),
         };
         let Some(met) = question.met.iter().find(|met| ptr::eq(met.rule, rule)) else {
-            explanation.why.push(not_meeting(rule, &question.tool));
-            return explanation;
+            return self.explain_derived(rule, question, explanation);
         };
         explanation.why.push(meeting(met, &question.tool));
         let scope = if rule.audit { PolicyScope::All } else { self.scope() };
@@ -94,15 +99,65 @@ impl Policy {
             return explanation;
         }
         if let (Some(condition), Some(call)) = (&rule.condition, question.call) {
-            explanation.tests = condition.tests(&subject(met, call), rule.action == ToolAction::Allow);
+            explanation.tests = condition.tests(&self.subject(met, call), rule.action == ToolAction::Allow);
         }
         explanation.applies = match question.call {
-            Some(call) if holds(met, call) => Applies::Yes,
+            Some(call) if self.holds(met, call) => Applies::Yes,
             Some(_) => Applies::No,
             None if met.is_unconditional() => Applies::Yes,
             None => Applies::Unknown,
         };
         explanation.why.extend(condition(rule, explanation.applies));
+        self.explain_part(rule, question, &mut explanation);
+        explanation
+    }
+
+    /// A rule that does not meet the tool itself: it may be about what its commands do.
+    fn explain_derived(
+        &self,
+        rule: &CallRule,
+        question: &CallQuestion<'_>,
+        mut explanation: RuleExplanation,
+    ) -> RuleExplanation {
+        let scope = if rule.audit { PolicyScope::All } else { self.scope() };
+        let may_derive = question.tool.kinds.contains(&Kind::Shell)
+            && rule.action != ToolAction::Allow
+            && matches!(rule.kind, Some(Kind::Read | Kind::Write | Kind::Fetch));
+        let Some(kind) = rule.kind.filter(|_| may_derive) else {
+            explanation.why.push(not_meeting(rule, &question.tool));
+            return explanation;
+        };
+        if !self.sections.shell.judges(scope) {
+            explanation.why.push("shell.files is Ignore: it is about no command".to_owned());
+            return explanation;
+        }
+        let Some(call) = question.call else {
+            explanation.applies = Applies::Unknown;
+            explanation.why.push(format!("a command may be a {kind:?}, too: the input decides"));
+            return explanation;
+        };
+        let derived = DerivedRules::of(self, call);
+        let mut about = derived.facts_of(call, rule, scope);
+        let Some(first) = about.next() else {
+            explanation
+                .why
+                .push(format!("it is about {kind:?}, and no command of the call is known to be one"));
+            return explanation;
+        };
+        let holding = [first].into_iter().chain(about).find(|(one, met)| self.holds(met, one));
+        explanation.applies = if holding.is_some() { Applies::Yes } else { Applies::No };
+        let (one, met) = holding.unwrap_or(first);
+        if let Some(condition) = &rule.condition {
+            explanation.tests = condition.tests(&self.subject(met, &one), false);
+        }
+        explanation.why.push(format!("a command in it is a {kind:?}"));
+        explanation.why.extend(condition(rule, explanation.applies));
+        self.explain_part(rule, question, &mut explanation);
+        explanation
+    }
+
+    /// The part of a rule that applies in the decision.
+    fn explain_part(&self, rule: &CallRule, question: &CallQuestion<'_>, explanation: &mut RuleExplanation) {
         if explanation.applies == Applies::Yes {
             explanation.why.push(match (rule.action, &question.decision) {
                 (ToolAction::Audit, _) => "it records".to_owned(),
@@ -114,12 +169,40 @@ impl Policy {
                 }
             });
         }
-        explanation
+    }
+
+    /// The section `shell`, where it asks for file tools and a command does the work of one.
+    fn explain_native(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleExplanation> {
+        let rule = self.sections.shell.native(PolicyScope::All)?;
+        let shell = call.facts?.shell.as_ref()?;
+        let command = shell.commands.iter().find(|command| command.emulates.is_some())?;
+        let (applies, why) = match &command.file_tool {
+            Some(tool) if decision.rule == rule.rule => {
+                (Applies::Yes, format!("{tool} is offered; it decides"))
+            }
+            Some(tool) if decision.denies() => {
+                (Applies::Yes, format!("{tool} is offered; another denial is told first"))
+            }
+            Some(tool) => (Applies::Yes, format!("{tool} is offered; its policy only records")),
+            None => (Applies::No, "no tool is known to be offered that does the same".to_owned()),
+        };
+        let does = format!("{} does a file tool's work", shown(&command.text));
+        Some(RuleExplanation {
+            rule: rule.rule_id().to_owned(),
+            action: "Deny",
+            enforcement: rule.enforcement.map_or("Enforce", Enforcement::as_str),
+            applies,
+            why: vec![does, why],
+            tests: Vec::new(),
+        })
     }
 
     /// The built-in rule, where the call writes one of its files.
     fn explain_built_in(&self, call: &ToolCall<'_>, decision: &Decision) -> Option<RuleExplanation> {
-        let built_in = control_files::ruling(control_files::finding(call, |_| false)?);
+        let of_command = |facts| control_files::finding(&doing(call, facts), |_| false);
+        let finding = control_files::finding(call, |_| false);
+        let finding = finding.or_else(|| call.derived.iter().find_map(of_command))?;
+        let built_in = control_files::ruling(finding);
         let decides = decision.rule == built_in.rule;
         let part = if decides {
             "it decides".to_owned()
@@ -137,6 +220,21 @@ impl Policy {
             tests: Vec::new(),
         })
     }
+}
+
+/// The simple commands of a call, each with what it does.
+fn commands(call: &ToolCall<'_>) -> Vec<CommandExplanation> {
+    let shell = call.facts.and_then(|facts| facts.shell.as_ref());
+    let numbered = shell.into_iter().flat_map(|shell| shell.commands.iter().enumerate());
+    let explained = numbered.map(|(number, command)| {
+        let derived = call.derived.iter().filter(|facts| facts.derived_from == Some(number));
+        let does = derived.map(|facts| {
+            let named: Vec<String> = facts.paths.iter().chain(&facts.urls).map(|text| shown(text)).collect();
+            format!("{:?} {}", facts.kind, named.join(", "))
+        });
+        CommandExplanation { command: shown(&command.text), does: does.collect() }
+    });
+    explained.collect()
 }
 
 /// Says whether the rule's condition holds.

@@ -30,9 +30,10 @@ fn rule(
 ) -> Option<CallRule> {
     let (owner, problems) = (lowering.owner, &mut lowering.problems);
     let names = tools(path, written, problems);
-    let condition = written.when.as_ref().map(|condition| {
-        when::lower(&field::key(path, "when"), condition, written.kind.is_some(), room, problems)
-    });
+    let condition = written
+        .when
+        .as_ref()
+        .map(|condition| when::lower(&field::key(path, "when"), condition, written.kind, room, problems));
     if written.action.is_none() {
         problems.add(field::key(path, "action"), "is required: Deny, Audit or Allow");
     }

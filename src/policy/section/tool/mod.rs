@@ -2,6 +2,7 @@
 
 mod control_files;
 mod decide;
+mod derived;
 mod explain;
 mod listed;
 mod lower;

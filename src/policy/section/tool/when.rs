@@ -1,5 +1,6 @@
 //! `when` of a tool rule, judged and compiled.
 
+use crate::call::Kind;
 use crate::policy::condition::{Condition, Param, RegexBudget};
 use crate::yaml::field;
 
@@ -9,12 +10,12 @@ use super::written::{Comparison, Scalar, When};
 /// How deep conditions may nest.
 const MOST_DEPTH: usize = 10;
 
-/// Compiles a condition; none where it has a mistake. `kind` says whether the rule has one, `room` is left for the
+/// Compiles a condition; none where it has a mistake. `kind` is the rule's, `room` is left for the
 /// regular expressions of the policy.
 pub(super) fn lower(
     path: &str,
     written: &When,
-    kind: bool,
+    kind: Option<Kind>,
     room: &mut RegexBudget,
     problems: &mut Problems,
 ) -> Option<Condition> {
@@ -22,7 +23,7 @@ pub(super) fn lower(
 }
 
 struct ConditionLowering<'a> {
-    kind: bool,
+    kind: Option<Kind>,
     room: &'a mut RegexBudget,
     problems: &'a mut Problems,
 }

@@ -39,6 +39,26 @@ pub(super) fn outline_arguments(arguments: &[&str]) -> Vec<String> {
     outlined.collect::<Option<_>>().unwrap_or_else(|| vec![WITHHELD.to_owned(); arguments.len()])
 }
 
+/// The program and the options of a command that was read already: `rm -r -f …`. Letters that may be the value of an
+/// option stay away.
+pub(super) fn outline_of(command: &crate::call::SimpleCommand) -> String {
+    let Some(program) = command.program.as_deref().filter(|name| is_name(name, "_.+-@")) else {
+        return WITHHELD.to_owned();
+    };
+    let option = |name: &String| match name.chars().count() {
+        1 => flags(program).contains(name.as_str()).then(|| format!("-{name}")),
+        _ => long_option(name, true),
+    };
+    let options = command.options.iter().filter_map(option);
+    let pieces: Vec<String> = std::iter::once(program.to_owned()).chain(options).collect();
+    let has_operand = command.text.split(' ').skip(1).any(|word| !word.starts_with('-'));
+    if has_operand || pieces.len() <= command.options.len() {
+        format!("{} {WITHHELD}", pieces.join(" "))
+    } else {
+        pieces.join(" ")
+    }
+}
+
 fn outline_at(command: &str, depth: usize) -> Option<String> {
     if command.len() > MOST_BYTES || depth > MOST_DEPTH {
         return None;
@@ -242,6 +262,25 @@ mod tests {
             ("PATH+=:/opt/hunter ls; x=1 y+=z/hunter a[0]=b/hunter make -s", "… ls ; … make -s"),
         ] {
             assert_eq!(outline(command), told, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_was_read_keeps_its_program_and_options() {
+        for (text, options, told) in [
+            ("rm -rf hunter2", &["r", "f"][..], "rm -r -f …"),
+            ("rm -r", &["r"], "rm -r"),
+            ("ls", &[], "ls"),
+            ("mysql -phunter2", &["p", "h"], "mysql …"),
+            ("cat hunter2", &[], "cat …"),
+        ] {
+            let command = crate::call::SimpleCommand {
+                text: text.to_owned(),
+                program: text.split(' ').next().map(str::to_owned),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Default::default()
+            };
+            assert_eq!(outline_of(&command), told, "{text}");
         }
     }
 

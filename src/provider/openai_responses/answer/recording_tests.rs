@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::EVENTS;
 use super::Responses;
-use crate::call::{CallVerdict, Judge, Start, Tool, ToolCall};
+use crate::call::{CallVerdict, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::answer::Guard;
 use crate::provider::answer::testing::{fed, recorded, settings};
@@ -22,6 +22,10 @@ struct Nth {
 impl Judge for Nth {
     fn denies(&self, _: bool) -> bool {
         true
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
     }
 
     fn start(&self, _: &Tool<'_>) -> Start {

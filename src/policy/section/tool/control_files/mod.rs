@@ -143,6 +143,8 @@ pub(super) fn finding(call: &ToolCall<'_>, lifted: impl Fn(&str) -> bool) -> Opt
     let moved = || if facts.moves { moved(&facts.paths, &lifted) } else { None };
     // A parameter that the catalogue does not know may be the one that the tool goes by.
     let hidden = || match call.input {
+        // The input of a shell is a command, which was read.
+        _ if facts.derived_from.is_some() => None,
         Input::Json(input) => hidden(input, &mut { MOST_BYTES }, &denied),
         Input::Text(_) => None,
     };
@@ -167,7 +169,7 @@ pub(super) fn ruling(finding: ControlFileFinding) -> Decision {
     Decision::builtin("agent-control-files", reason)
 }
 
-/// Whether a call without facts could write files. A shell's writes are not read from its input anyway.
+/// Whether a call without facts could write files. What a shell writes is not known without its command.
 fn is_unreadable(call: &ToolCall<'_>) -> bool {
     call.tool.kinds.contains(&Kind::Write) && !call.tool.kinds.contains(&Kind::Shell)
 }

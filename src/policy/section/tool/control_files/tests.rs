@@ -140,7 +140,9 @@ fn write(paths: &[&'static str], moves: bool, input: &Value) -> Option<ControlFi
     let facts =
         Facts { paths: paths.iter().map(|path| (*path).into()).collect(), moves, ..Facts::new(Kind::Write) };
     let tool = Tool { kinds: &[Kind::Write], ..Tool::named("t") };
-    finding(&ToolCall { tool, input: Input::Json(input), facts: Some(&facts) }, |path| path == "/w/.envrc")
+    finding(&ToolCall { tool, input: Input::Json(input), facts: Some(&facts), derived: &[] }, |path| {
+        path == "/w/.envrc"
+    })
 }
 
 #[test]
@@ -187,7 +189,7 @@ fn a_write_without_a_path_is_unreadable_but_what_a_shell_runs_is_not_read() {
     let input = json!({"x": 1});
     let call = |kinds: &[Kind], facts: Option<Facts<'_>>| {
         let tool = Tool { kinds, ..Tool::named("t") };
-        let call = ToolCall { tool, input: Input::Json(&input), facts: facts.as_ref() };
+        let call = ToolCall { tool, input: Input::Json(&input), facts: facts.as_ref(), derived: &[] };
         finding(&call, |_| false)
     };
     assert_eq!(call(&[Kind::Write], None), Some(ControlFileFinding::Unreadable));

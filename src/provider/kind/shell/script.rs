@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{patch, reading};
+use super::super::{patch, reading};
 use crate::call::Facts;
 
 /// Programs that run the text behind an option.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash", "ash", "ksh", "fish", "pwsh", "powershell"];
 
 /// The script of `["bash", "-lc", "script"]`.
-pub(super) fn script<'a>(arguments: &[&'a str]) -> Option<&'a str> {
+pub(in crate::provider::kind) fn script<'a>(arguments: &[&'a str]) -> Option<&'a str> {
     let (program, rest) = arguments.split_first()?;
     let program = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let is_shell = SHELLS.contains(&program.strip_suffix(".exe").unwrap_or(&program));
@@ -27,7 +27,7 @@ fn takes_script(argument: &str) -> bool {
 }
 
 /// The files that the patches in commands write; none where a patch names no file.
-pub(super) fn patches(commands: &[Cow<'_, str>], json: &Value) -> Option<Facts<'static>> {
+pub(in crate::provider::kind) fn patches(commands: &[Cow<'_, str>], json: &Value) -> Option<Facts<'static>> {
     let parameter = |key: &&str| json.get(key).and_then(Value::as_str);
     let directory = ["workdir", "cwd", "working_directory"].iter().find_map(parameter);
     let mut all: Option<Facts<'static>> = None;

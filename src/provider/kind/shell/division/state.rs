@@ -1,0 +1,238 @@
+//! What the parts of a reading share: the commands that were read, what may still be read, and where they run.
+
+use super::place::Place;
+use super::reader::Reader;
+use super::{
+    DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper,
+};
+
+/// The longest text that is read, in bytes.
+pub(super) const MOST_BYTES: usize = 64 << 10;
+
+/// How many bytes are read at most, with the texts inside of the text and with what brace lists make of it.
+const MOST_READ: usize = 16 * MOST_BYTES;
+
+const MOST_WORDS: usize = 4096;
+
+const MOST_COMMANDS: usize = 256;
+
+/// How deep compound commands, expansions and texts stand in one another at most.
+const MOST_DEPTH: usize = 8;
+
+/// The reading ends: a bound was reached, or what follows is no syntax that is known.
+#[derive(Debug)]
+pub(super) struct Stop;
+
+pub(super) type Step<T> = Result<T, Stop>;
+
+pub(super) struct State {
+    records: Vec<Record>,
+    /// The texts of here-documents, by number.
+    pub(super) documents: Vec<Option<Word>>,
+    pub(super) is_opaque: bool,
+    pub(super) has_assignments: bool,
+    pub(super) place: Place,
+    /// How often the directory was changed.
+    pub(super) moves: usize,
+    /// Wrappers around what is read.
+    pub(super) wrappers: usize,
+    /// The text gives `IFS` a value, so that `$IFS` may be something else than a space.
+    pub(super) assigns_separator: bool,
+    /// The text gives `CDPATH` a value, so that `cd name` may lead elsewhere.
+    pub(super) assigns_search_path: bool,
+    /// Here-documents that a shell runs, and where.
+    scripts: Vec<(usize, Place)>,
+    /// So much was read that nothing is read any more.
+    is_exhausted: bool,
+    depth: usize,
+    order: usize,
+    words: usize,
+    bytes: usize,
+}
+
+/// A command that was read.
+pub(super) struct Record {
+    pub(super) words: Vec<Word>,
+    pub(super) redirections: Vec<RawRedirection>,
+    pub(super) place: Place,
+    pub(super) is_piped: bool,
+    /// Where it begins among the others.
+    pub(super) order: usize,
+}
+
+/// A redirection; the target of a here-document is the number of its text.
+#[derive(Clone)]
+pub(super) enum RawRedirection {
+    To(Redirection),
+    Document(usize),
+}
+
+impl State {
+    pub(super) fn new(directory: &WorkingDirectory) -> Self {
+        Self {
+            records: Vec::new(),
+            documents: Vec::new(),
+            is_opaque: false,
+            has_assignments: false,
+            place: Place::start(directory),
+            moves: 0,
+            wrappers: 0,
+            assigns_separator: false,
+            assigns_search_path: false,
+            scripts: Vec::new(),
+            is_exhausted: false,
+            depth: 0,
+            order: 0,
+            words: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Reads a whole text. What of it cannot be read makes the division opaque, and nothing else ends.
+    pub(super) fn read(&mut self, text: &str) {
+        let (depth, is_whole) = (self.depth, text.len() <= MOST_BYTES);
+        self.is_opaque |= !is_whole || text.contains('\0');
+        let text = if is_whole { text } else { &text[..text.floor_char_boundary(MOST_BYTES)] };
+        let is_read = self.charge(text.len()).and_then(|()| Reader::new(text, is_whole, self).program());
+        self.is_opaque |= is_read.is_err();
+        self.depth = depth;
+    }
+
+    /// Reads the words of one command, each of which is what it stands for.
+    pub(super) fn read_words(&mut self, words: &[&str]) {
+        let bytes: usize = words.iter().map(|word| word.len() + 1).sum();
+        if bytes > MOST_BYTES || words.len() > MOST_WORDS || words.iter().any(|word| word.contains('\0')) {
+            self.is_opaque = true;
+            return;
+        }
+        let word = |text: &&str| Word { text: (*text).to_owned(), form: WordForm::Literal };
+        let record = Record {
+            words: words.iter().map(word).collect(),
+            redirections: Vec::new(),
+            place: self.place.clone(),
+            is_piped: false,
+            order: self.next_order(),
+        };
+        self.is_opaque |= wrapper::run(record, self).is_err();
+    }
+
+    /// Reads a text that stands in another.
+    pub(super) fn read_nested(&mut self, text: &str) -> Step<()> {
+        if self.enter().is_ok() {
+            self.read(text);
+            self.leave();
+        }
+        if self.is_exhausted { Err(Stop) } else { Ok(()) }
+    }
+
+    /// A shell reads its commands from a here-document, whose text is not known yet.
+    pub(super) fn run_later(&mut self, document: usize, place: Place) {
+        self.scripts.push((document, place));
+    }
+
+    /// Reads the text of a here-document where a shell runs it.
+    pub(super) fn run_document(&mut self, number: usize, text: &Word) -> Step<()> {
+        let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else {
+            return Ok(());
+        };
+        self.is_opaque |= text.form != WordForm::Literal;
+        let outer = std::mem::replace(&mut self.place, place.clone());
+        let read = self.read_nested(&text.text);
+        self.place = outer;
+        read
+    }
+
+    pub(super) fn finish(mut self) -> Division {
+        self.records.sort_by_key(|record| record.order);
+        let documents = &mut self.documents;
+        let commands = self.records.into_iter().map(|record| record.finish(documents));
+        // A here-document without its text is none.
+        let is_some =
+            |command: &DividedCommand| !command.words.is_empty() || !command.redirections.is_empty();
+        let commands = commands.filter(is_some).collect();
+        Division { commands, is_opaque: self.is_opaque, has_assignments: self.has_assignments }
+    }
+
+    /// Counts bytes that are read or made.
+    pub(super) fn charge(&mut self, bytes: usize) -> Step<()> {
+        #[cfg(test)]
+        super::reader::count_steps(bytes);
+        self.bytes += bytes;
+        self.exhaust(self.bytes <= MOST_READ)
+    }
+
+    pub(super) fn count_word(&mut self) -> Step<()> {
+        self.words += 1;
+        self.exhaust(self.words <= MOST_WORDS)
+    }
+
+    /// Goes a level deeper.
+    pub(super) fn enter(&mut self) -> Step<()> {
+        self.bound(self.depth < MOST_DEPTH)?;
+        self.depth += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn exhaust(&mut self, is_within: bool) -> Step<()> {
+        self.is_exhausted |= !is_within;
+        self.bound(is_within)
+    }
+
+    fn bound(&mut self, is_within: bool) -> Step<()> {
+        self.is_opaque |= !is_within;
+        if is_within { Ok(()) } else { Err(Stop) }
+    }
+
+    /// The place of the next command among the others.
+    pub(super) fn next_order(&mut self) -> usize {
+        self.order += 1;
+        self.order
+    }
+
+    pub(super) fn record(&mut self, record: Record) -> Step<()> {
+        self.exhaust(self.records.len() < MOST_COMMANDS)?;
+        self.records.push(record);
+        Ok(())
+    }
+
+    /// How many commands were read.
+    pub(super) fn count(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The commands that were read since there were so many.
+    pub(super) fn since(&mut self, count: usize) -> &mut [Record] {
+        self.records.get_mut(count..).unwrap_or_default()
+    }
+
+    pub(super) fn pipe_since(&mut self, count: usize) {
+        self.since(count).iter_mut().for_each(|record| record.is_piped = true);
+    }
+
+    /// The commands that were read since there were so many run in a loop: unless they say where, it depends on the turn.
+    pub(super) fn unsettle_since(&mut self, count: usize, order: usize) {
+        self.since(count).iter_mut().for_each(|record| record.place.unsettle(order));
+    }
+}
+
+impl Record {
+    fn finish(self, documents: &mut [Option<Word>]) -> DividedCommand {
+        let redirection = |raw| match raw {
+            RawRedirection::To(redirection) => Some(redirection),
+            RawRedirection::Document(number) => {
+                let target = documents.get_mut(number)?.clone()?;
+                Some(Redirection { kind: RedirectionKind::Text, target })
+            }
+        };
+        DividedCommand {
+            words: self.words,
+            redirections: self.redirections.into_iter().filter_map(redirection).collect(),
+            directory: self.place.directory,
+            is_piped: self.is_piped,
+        }
+    }
+}

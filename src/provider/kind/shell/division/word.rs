@@ -1,0 +1,224 @@
+//! Words: what stands between blanks and operators, with its quotes taken off.
+
+use super::reader::Reader;
+use super::state::{Step, Stop};
+use super::{Word, WordForm, brace};
+
+/// A word before brace lists and separators make several of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RawWord {
+    /// Without quotes; expansions as they are written.
+    pub(super) text: String,
+    /// What of the text is more than itself, in order.
+    pub(super) marks: Vec<Mark>,
+    /// Where the first quote stands in the text.
+    pub(super) quoted: Option<usize>,
+    /// The word as it is written.
+    pub(super) written: String,
+    /// An unquoted `{` stands in it.
+    pub(super) has_brace: bool,
+    /// An unquoted `[` waits for its end.
+    pub(super) has_open_bracket: bool,
+    /// Whether the first unquoted `[` stands behind the name of a variable that may be assigned to.
+    pub(super) is_subscripted: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) at: usize,
+    pub(super) kind: MarkKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkKind {
+    /// An expansion begins here.
+    Computed,
+    /// `*`, `?`, `[…]`, a `~` in front.
+    Glob,
+    /// `$IFS` stood here.
+    Separator,
+    /// An unquoted `{`, `,` or `}`.
+    Open,
+    Comma,
+    Close,
+}
+
+/// Bytes that are themselves wherever they stand in a word.
+const PLAIN: [bool; 256] = {
+    let mut plain = [true; 256];
+    let special = b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]";
+    let mut at = 0;
+    while at < special.len() {
+        plain[special[at] as usize] = false;
+        at += 1;
+    }
+    plain
+};
+
+impl RawWord {
+    pub(super) fn mark(&mut self, kind: MarkKind) {
+        self.marks.push(Mark { at: self.text.len(), kind });
+    }
+
+    pub(super) fn quote(&mut self) {
+        self.quoted.get_or_insert(self.text.len());
+    }
+
+    /// Whether nothing of it is quoted, expanded or a pattern.
+    pub(super) fn is_bare(&self) -> bool {
+        self.quoted.is_none() && self.marks.is_empty()
+    }
+
+    /// The name that it assigns to: of `name=…`, `name+=…`, `name[…]=…`.
+    pub(super) fn assigned(&self) -> Option<&str> {
+        let length = self.text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let (name, rest) = self.text.split_at_checked(length)?;
+        let is_name = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
+        let mut value = length;
+        if rest.starts_with('[') {
+            value += rest.find("]=").or_else(|| rest.find("]+="))? + 1;
+        }
+        let rest = self.text.get(value..)?;
+        let sign = if rest.starts_with('=') { value } else { value + 1 };
+        let is_assignment = is_name && (rest.starts_with('=') || rest.starts_with("+="));
+        // A quote or an expansion in the name makes it a word like any other.
+        let is_plain = self.quoted.is_none_or(|quoted| quoted > sign || (quoted > length && value > length))
+            && self.marks.first().is_none_or(|mark| mark.at > sign || mark.at >= length && value > length);
+        (is_assignment && is_plain).then_some(name)
+    }
+
+    fn expects_array(&self) -> bool {
+        self.text.ends_with('=')
+            && self.assigned().is_some_and(|name| {
+                let sign = self.text.get(name.len()..).unwrap_or_default();
+                sign == "=" || sign == "+="
+            })
+    }
+}
+
+impl Reader<'_, '_> {
+    /// The word that stands here; none where an operator does. `assigns`: it may be an assignment.
+    pub(super) fn word(&mut self, assigns: bool) -> Step<Option<RawWord>> {
+        self.peek();
+        let start = self.at;
+        let mut word = RawWord::default();
+        while self.word_part(&mut word, assigns)? {}
+        if self.at == start || (word.text.is_empty() && word.is_bare()) {
+            return Ok(None);
+        }
+        // bash goes on to the end of the brackets, whatever stands between.
+        self.state.is_opaque |= word.has_open_bracket && word.is_subscripted == Some(true);
+        if !self.is_whole && self.at == self.text.len() {
+            return Err(Stop);
+        }
+        if word.marks.iter().any(|mark| mark.kind == MarkKind::Computed) {
+            word.written = self.from(start).to_owned();
+        }
+        Ok(Some(word))
+    }
+
+    /// Reads on in a word; false at its end.
+    fn word_part(&mut self, word: &mut RawWord, assigns: bool) -> Step<bool> {
+        let length = self.rest().bytes().take_while(|byte| PLAIN[usize::from(*byte)]).count();
+        let plain = self.rest().get(..length).unwrap_or_default();
+        // For shells these are letters; what pastes or shows the text may take them for spaces.
+        self.state.is_opaque |= !plain.is_ascii() && plain.contains(char::is_whitespace);
+        word.text.push_str(plain);
+        self.at += length;
+        let Some(byte) = self.peek() else { return Ok(false) };
+        match byte {
+            b' ' | b'\t' if word.has_open_bracket && word.is_subscripted == Some(true) => {
+                // zsh and dash end the word here.
+                self.state.is_opaque = true;
+                self.literal(word);
+            }
+            b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => return Ok(false),
+            b'<' | b'>' if self.second() == Some(b'(') => {
+                word.mark(MarkKind::Computed);
+                let start = self.at;
+                self.at += 1;
+                self.expect(b'(')?;
+                self.substitution()?;
+                word.text.push_str(self.from(start));
+            }
+            b'(' if assigns && word.expects_array() => self.array(word)?,
+            b'<' | b'>' | b'(' => return Ok(false),
+            b'\'' => self.single_quotes(word)?,
+            b'"' => self.double_quotes(word)?,
+            b'\\' => self.escape(word)?,
+            b'$' => self.dollar(word, false)?,
+            b'`' => self.backquotes(word, false)?,
+            _ => self.special(word, byte, assigns),
+        }
+        Ok(true)
+    }
+
+    fn literal(&mut self, word: &mut RawWord) {
+        word.text.extend(self.bump());
+    }
+
+    /// Signs of globs and brace lists.
+    fn special(&mut self, word: &mut RawWord, byte: u8, assigns: bool) {
+        match byte {
+            b'{' => {
+                word.has_brace = true;
+                word.mark(MarkKind::Open);
+            }
+            b',' if word.has_brace => word.mark(MarkKind::Comma),
+            b'}' if word.has_brace => word.mark(MarkKind::Close),
+            b'\r' | 0x0b | 0x0c => self.state.is_opaque = true,
+            b'*' | b'?' => word.mark(MarkKind::Glob),
+            b'~' if word.text.is_empty() && word.is_bare() => word.mark(MarkKind::Glob),
+            b'[' => {
+                word.has_open_bracket = true;
+                let is_name = || assigns && word.quoted.is_none() && is_name(&word.text);
+                word.is_subscripted.get_or_insert_with(is_name);
+            }
+            b']' if std::mem::take(&mut word.has_open_bracket) => word.mark(MarkKind::Glob),
+            _ => {}
+        }
+        self.literal(word);
+    }
+
+    /// `(…)` behind `name=`.
+    fn array(&mut self, word: &mut RawWord) -> Step<()> {
+        let start = self.at;
+        word.mark(MarkKind::Computed);
+        self.expect(b'(')?;
+        loop {
+            self.skip_lines()?;
+            if self.eat(b')') {
+                break;
+            }
+            self.state.enter()?;
+            let element = self.word(true)?;
+            self.state.leave();
+            if element.is_none() {
+                return Err(Stop);
+            }
+            self.state.count_word()?;
+        }
+        word.text.push_str(self.from(start));
+        Ok(())
+    }
+
+    /// Adds the words that a raw word stands for.
+    pub(super) fn expand(&mut self, raw: RawWord, words: &mut Vec<Word>) -> Step<()> {
+        let has = |kind| raw.marks.iter().any(|mark| mark.kind == kind);
+        if has(MarkKind::Separator) || (has(MarkKind::Open) && has(MarkKind::Close)) {
+            return brace::expand(raw, self.state, words);
+        }
+        self.state.count_word()?;
+        let (text, form) = match (has(MarkKind::Computed), has(MarkKind::Glob)) {
+            (true, _) => (raw.written, WordForm::Computed),
+            (false, true) => (raw.text, WordForm::Pattern),
+            (false, false) => (raw.text, WordForm::Literal),
+        };
+        words.push(Word { text, form });
+        Ok(())
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,326 @@
+//! Takes the words of a command apart by its program: verbs, options and their values, operands.
+
+use super::super::division::{Word, WordForm, WorkingDirectory};
+use super::directory;
+use super::table::{self, OptionSpec, Program, Role, Trait};
+
+/// Past so many options duplicates are kept: they are no longer looked for.
+const MOST_COMPARED: usize = 64;
+
+/// A word or the value of an option, with the directory that was current where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub(super) text: &'a str,
+    pub(super) form: WordForm,
+    /// Its number among the bases.
+    pub(super) base: usize,
+}
+
+/// The words behind a program, by what they are.
+pub(super) struct Arguments<'a> {
+    /// The program and its verbs, the innermost last.
+    programs: Vec<&'static Program>,
+    pub(super) variant: Option<&'static Program>,
+    /// The names of the options.
+    pub(super) options: Vec<String>,
+    pub(super) values: Vec<(Role, Piece<'a>)>,
+    pub(super) operands: Vec<Piece<'a>>,
+    /// How many operands stand before `--`.
+    pub(super) dashes: Option<usize>,
+    /// The directory of the command, and those that options move it to.
+    pub(super) bases: Vec<WorkingDirectory>,
+    /// The command that an option holds, as of `find -exec`.
+    pub(super) executed: Option<&'a Word>,
+    pub(super) is_opaque: bool,
+    takes_options: bool,
+    saw_option: bool,
+}
+
+/// Takes the words behind a program apart.
+pub(super) fn take_apart<'a>(
+    program: &'static Program,
+    words: &'a [Word],
+    directory: &WorkingDirectory,
+) -> Arguments<'a> {
+    let mut arguments = Arguments {
+        programs: vec![program],
+        variant: None,
+        options: Vec::new(),
+        values: Vec::new(),
+        operands: Vec::new(),
+        dashes: None,
+        bases: vec![directory.clone()],
+        executed: None,
+        is_opaque: false,
+        takes_options: true,
+        saw_option: false,
+    };
+    let mut words = words.iter();
+    if program.has(Trait::Bundled)
+        && let Some(first) = words.as_slice().first()
+        && first.form == WordForm::Literal
+        && first.text.starts_with(|c: char| c.is_ascii_alphabetic())
+    {
+        words.next();
+        arguments.bundle(&first.text, &mut words);
+    }
+    while let Some(word) = words.next() {
+        arguments.word(word, &mut words);
+    }
+    arguments
+}
+
+fn literal_start(word: &Word) -> &str {
+    literal_start_of(&word.text, word.form)
+}
+
+/// The beginning of a word that stands there whatever expansions give.
+pub(super) fn literal_start_of(text: &str, form: WordForm) -> &str {
+    match form {
+        WordForm::Literal | WordForm::Pattern => text,
+        WordForm::Computed => {
+            let text = text.trim_start_matches('"');
+            let end = text.find(['$', '`', '"', '\'', '\\', '<', '>']).unwrap_or(text.len());
+            text.get(..end).unwrap_or_default()
+        }
+    }
+}
+
+impl<'a> Arguments<'a> {
+    pub(super) fn program(&self) -> &'static Program {
+        self.programs.last().copied().unwrap_or(&table::UNKNOWN)
+    }
+
+    /// Whether the program, or the variant that its options choose, is so.
+    pub(super) fn has(&self, wanted: Trait) -> bool {
+        self.variant.unwrap_or(self.program()).has(wanted)
+    }
+
+    /// Whether the program, or the verb, is so.
+    pub(super) fn has_anywhere(&self, wanted: Trait) -> bool {
+        self.programs.iter().any(|program| program.has(wanted))
+    }
+
+    fn word(&mut self, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) {
+        let start = literal_start(word);
+        let is_computed = word.form == WordForm::Computed;
+        if !self.takes_options || !start.starts_with('-') || (start == "-" && !is_computed) {
+            return self.operand(word);
+        }
+        self.saw_option = true;
+        if start == "--" && !is_computed {
+            self.takes_options = false;
+            self.dashes = Some(self.operands.len());
+        } else if start.len() < 2 || (start == "--" && is_computed) {
+            // `-$x`: which option it is cannot be told.
+            self.is_opaque = true;
+        } else if start.starts_with("--") || self.program().has(Trait::Single) {
+            self.long(word, rest);
+        } else {
+            self.cluster(word, rest);
+        }
+    }
+
+    fn operand(&mut self, word: &'a Word) {
+        let program = self.program();
+        let is_run = program.has(Trait::Runs);
+        let is_verb = program.takes_verb() && self.operands.is_empty() && (self.takes_options || is_run);
+        if is_verb && !word.text.starts_with('+') {
+            if word.form == WordForm::Computed {
+                self.is_opaque = true;
+            }
+            let known = || table::program(&word.text).filter(|_| is_run && word.form == WordForm::Literal);
+            match program.verb(&word.text).or_else(known) {
+                Some(verb) => return self.enter(verb),
+                None => self.programs.push(program.verb("*").unwrap_or(&table::UNKNOWN)),
+            }
+        }
+        let program = self.program();
+        if program.has(Trait::Front) {
+            self.saw_option |= matches!(word.text.as_str(), "(" | ")" | "!" | ",");
+            if self.saw_option && (!self.operands.is_empty() || "()!,".contains(word.text.as_str())) {
+                return;
+            }
+        }
+        // `sed -i '' s/a/b/ file` of BSD.
+        let edits = self.variant.is_some_and(Program::writes_operands);
+        if edits && word.text.is_empty() && self.operands.is_empty() {
+            return;
+        }
+        if program.has(Trait::Stop) {
+            self.takes_options = false;
+        }
+        let piece = self.piece(&word.text, word.form);
+        self.operands.push(piece);
+    }
+
+    /// What follows are the words of this verb or program.
+    fn enter(&mut self, program: &'static Program) {
+        self.programs.push(program);
+        self.takes_options = true;
+        self.dashes = None;
+    }
+
+    /// `--name`, `--name=value`, `--name value`; of some programs `-name`.
+    fn long(&mut self, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) {
+        let text = word.text.trim_start_matches('"').trim_start_matches('-');
+        let start = literal_start(word).trim_start_matches('-');
+        let (name, attached) = match start.find('=') {
+            Some(at) => (start.get(..at).unwrap_or_default(), text.get(at + 1..)),
+            None => (start, None),
+        };
+        if attached.is_none() && word.form == WordForm::Computed {
+            // `--$x`, `-I$x`
+            self.is_opaque |= name.is_empty() || word.text.starts_with("--");
+        }
+        match self.spec(name) {
+            Some((whole, spec)) => {
+                self.name(whole);
+                self.values_of(spec, attached.map(|text| self.piece(text, word.form)), rest);
+            }
+            None if word.text.starts_with("--") || !self.attached_letter(word) => self.name(name),
+            None => {}
+        }
+    }
+
+    /// `-I/usr/include` of a program whose long options have one dash.
+    fn attached_letter(&mut self, word: &'a Word) -> bool {
+        let text = word.text.strip_prefix('-').unwrap_or_default();
+        let Some((letter, value)) = text.split_at_checked(1) else { return false };
+        let Some(spec) = self.letter(letter).filter(|spec| !spec.values.is_empty()) else { return false };
+        self.name(letter);
+        let piece = self.piece(value, word.form);
+        self.values_of(spec, Some(piece), &mut [].iter());
+        true
+    }
+
+    /// `-rf`, `-n5`, `-ofile`, `-5`
+    fn cluster(&mut self, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) {
+        let start = literal_start(word).strip_prefix('-').unwrap_or_default();
+        let whole = word.text.trim_start_matches('"').strip_prefix('-').unwrap_or_default();
+        let mut letters = start.char_indices().peekable();
+        while let Some((at, letter)) = letters.next() {
+            let mut end = at + letter.len_utf8();
+            if letter.is_ascii_digit() {
+                while let Some((next, _)) = letters.next_if(|(_, c)| c.is_ascii_digit()) {
+                    end = next + 1;
+                }
+            }
+            let name = start.get(at..end).unwrap_or_default();
+            self.name(name);
+            let Some(spec) = self.letter(name) else { continue };
+            let left = whole.get(end..).filter(|left| !left.is_empty());
+            if !spec.values.is_empty() || spec.is_attached {
+                let left = left.map(|left| self.piece(left, word.form));
+                return self.values_of(spec, left, rest);
+            }
+            self.choose(spec);
+        }
+        // An expansion that may be more letters.
+        self.is_opaque |= word.form == WordForm::Computed;
+    }
+
+    /// `xzf`: the values follow as words, in the order of the letters.
+    fn bundle(&mut self, letters: &'a str, rest: &mut std::slice::Iter<'a, Word>) {
+        for (at, letter) in letters.char_indices() {
+            let name = letters.get(at..at + letter.len_utf8()).unwrap_or_default();
+            self.name(name);
+            if let Some(spec) = self.letter(name) {
+                self.values_of(spec, None, rest);
+            }
+        }
+    }
+
+    /// Takes the values of an option: one may be attached, the others are the next words.
+    fn values_of(
+        &mut self,
+        spec: &'static OptionSpec,
+        attached: Option<Piece<'a>>,
+        rest: &mut std::slice::Iter<'a, Word>,
+    ) {
+        self.choose(spec);
+        let mut attached = attached;
+        for role in &spec.values {
+            if *role == Role::Exec {
+                self.execute(rest);
+                continue;
+            }
+            let next = attached.take().or_else(|| {
+                if spec.is_attached {
+                    return None;
+                }
+                let word = rest.next()?;
+                Some(self.piece(&word.text, word.form))
+            });
+            let Some(piece) = next else { return };
+            self.value(*role, piece);
+        }
+    }
+
+    fn value(&mut self, role: Role, piece: Piece<'a>) {
+        if role == Role::Directory {
+            let base = self.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
+            let moved = directory::moved(base, piece.text, piece.form);
+            self.bases.push(moved);
+        } else if role == Role::Verb {
+            // `python -m pip`
+            self.is_opaque |= piece.form == WordForm::Computed;
+            let program = self.program().verb(piece.text).or_else(|| table::program(piece.text));
+            self.enter(program.unwrap_or(&table::UNKNOWN));
+        } else {
+            self.values.push((role, piece));
+        }
+        // What follows are arguments of the code.
+        self.takes_options &= !matches!(role, Role::CodeEnd | Role::End);
+    }
+
+    /// Skips the command of `find -exec`.
+    fn execute(&mut self, rest: &mut std::slice::Iter<'a, Word>) {
+        self.executed = self.executed.or(rest.as_slice().first());
+        let mut last = "";
+        for word in rest.by_ref() {
+            if word.text == ";" || (word.text == "+" && last == "{}") {
+                return;
+            }
+            last = &word.text;
+        }
+    }
+
+    fn choose(&mut self, spec: &OptionSpec) {
+        // Files that are edited in place are written whatever else is asked for.
+        if self.variant.is_some_and(Program::writes_operands) {
+            return;
+        }
+        if let Some(variant) = spec.variant.and_then(|name| self.program().verb(name)) {
+            self.variant = Some(variant);
+        }
+    }
+
+    fn spec(&self, name: &str) -> Option<(&'static str, &'static OptionSpec)> {
+        self.reachable().find_map(|program| program.option(name))
+    }
+
+    fn letter(&self, name: &str) -> Option<&'static OptionSpec> {
+        self.reachable().find_map(|program| program.letter(name))
+    }
+
+    /// The verb and the programs around it whose options may stand behind it.
+    fn reachable(&self) -> impl Iterator<Item = &'static Program> {
+        let inner = self.programs.len();
+        let is_reachable = move |(number, program): &(usize, &&'static Program)| {
+            *number + 1 == inner || !program.has(Trait::Stop)
+        };
+        self.programs.iter().enumerate().rev().filter(is_reachable).map(|(_, program)| *program)
+    }
+
+    fn name(&mut self, name: &str) {
+        let is_known = self.options.len() < MOST_COMPARED && self.options.iter().any(|option| option == name);
+        if !name.is_empty() && !is_known {
+            self.options.push(name.to_owned());
+        }
+    }
+
+    fn piece(&self, text: &'a str, form: WordForm) -> Piece<'a> {
+        Piece { text, form, base: self.bases.len() - 1 }
+    }
+}
