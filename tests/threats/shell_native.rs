@@ -85,7 +85,7 @@ fn rows(of: &[(&[&'static str], Option<&'static str>)]) -> Vec<Row<'static>> {
 /// tool, and nowhere else.
 #[test]
 fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
-    let model = under(NATIVE);
+    let mut model = under(NATIVE);
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
@@ -95,12 +95,16 @@ fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
     assert_offered(&model, &["Bash", "Edit"], &rows(&[(READS, None), (WRITES, DENIED), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "view_image"], &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]));
 
-    let model = under("shell: {files: Judge}");
+    // It ends in order, with all of its many events written.
+    model.gateway.terminate();
+
+    let mut model = under("shell: {files: Judge}");
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
         &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]),
     );
+    model.gateway.terminate();
 }
 
 /// What `policy explain` prints about a command.
