@@ -53,7 +53,7 @@ fn dense(size: usize) -> String {
 }
 
 fn read<'a>(input: &'a Value, terms: &ShellTerms) -> ReadCall<'a> {
-    read_commands(("Bash", None), Input::Json(input), &Offered::default(), terms, "")
+    read_commands(("Bash", None), Input::Json(input), &Offered::default(), terms, &[])
 }
 
 fn read_text(bencher: Bencher<'_, '_>, text: &str, reads: bool) {

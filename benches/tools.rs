@@ -102,6 +102,11 @@ fn condition(bencher: Bencher<'_, '_>, bytes: usize) {
     let tool = Tool { kinds: &[Kind::Shell], ..Tool::named("Bash") };
     let bencher = bencher.counter(divan::counter::BytesCount::new(command.len()));
     bencher.bench_local(|| {
-        policy.complete(black_box(&ToolCall { tool, input: Input::Json(&input), facts: Some(&facts) }))
+        policy.complete(black_box(&ToolCall {
+            tool,
+            input: Input::Json(&input),
+            facts: Some(&facts),
+            derived: &[],
+        }))
     });
 }

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use postern::call::{
-    Api, CallNote, Dialect, Inputs, Judge, RequestFacts, Service, Start, Tool, ToolCall, Vendor, CallVerdict,
+    Api, CallNote, CallVerdict, Dialect, Inputs, Judge, RequestFacts, Service, ShellTerms, Start, Tool,
+    ToolCall, Vendor,
 };
 use postern::provider::adapter;
 use postern::provider::adapter::ModelRequestHead;
@@ -169,6 +170,10 @@ struct Names {
 impl Judge for Names {
     fn denies(&self, _: bool) -> bool {
         self.denies
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms { reads: true, ..ShellTerms::default() }
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {
