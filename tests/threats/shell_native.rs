@@ -85,7 +85,7 @@ fn rows(of: &[(&[&'static str], Option<&'static str>)]) -> Vec<Row<'static>> {
 /// tool, and nowhere else.
 #[test]
 fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
-    let model = under(NATIVE);
+    let mut model = under(NATIVE);
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
@@ -94,13 +94,16 @@ fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
     assert_offered(&model, &["read_file", "Bash"], &rows(&[(READS, DENIED), (WRITES, None), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "Edit"], &rows(&[(READS, None), (WRITES, DENIED), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "view_image"], &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]));
+    // It ends in order, so that all of its many events are written whole.
+    model.gateway.terminate();
 
-    let model = under("shell: {files: Judge}");
+    let mut model = under("shell: {files: Judge}");
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
         &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]),
     );
+    model.gateway.terminate();
 }
 
 /// What `policy explain` prints about a command.
