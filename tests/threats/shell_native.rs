@@ -94,8 +94,7 @@ fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
     assert_offered(&model, &["read_file", "Bash"], &rows(&[(READS, DENIED), (WRITES, None), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "Edit"], &rows(&[(READS, None), (WRITES, DENIED), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "view_image"], &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]));
-
-    // It ends in order, with all of its many events written.
+    // It ends in order, so that all of its many events are written whole.
     model.gateway.terminate();
 
     let mut model = under("shell: {files: Judge}");
