@@ -10,6 +10,7 @@ mod policies;
 mod providers;
 mod recorded;
 mod run;
+mod shell;
 mod sidecar;
 mod support;
 mod threats;

@@ -1,25 +1,37 @@
-// What the stand-in's models say, in each provider's shape: a call of the first shell-like tool, then DONE once its result is back.
-// The command is the one that the last prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
+// What the stand-in's models say, in each provider's shape: calls of the first shell-like tool, then DONE once their results are back.
+// The commands are the ones that the last prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
 
 const DONE = 'The tool has run.';
 const COMMAND = 'echo postern-tool-ran';
 const SEARCH = 'postern-search';
 
-/** The command of a call: a file that the last prompt wants made, else an echo. */
-function command(asked) {
-  const wanted = JSON.stringify(asked).match(/run echo|(sudo )?touch \/[\w./-]*postern-\w+/g)?.at(-1) ?? 'run echo';
-  return wanted === 'run echo' ? COMMAND : wanted;
+/** The command of the next call in what was asked so far, as JSON, behind so many results; none once all have run. */
+function command(asked, results) {
+  return commands(asked)[results];
+}
+
+/** The commands of the last prompt: a task's in backquotes, a file that is to be made, else an echo. */
+function commands(asked) {
+  const wanted = asked.match(/run `[^`]+`(, then `[^`]+`)*|run echo|(sudo )?touch \/[\w./-]*postern-\w+/g)?.at(-1) ?? 'run echo';
+  const task = [...wanted.matchAll(/`([^`]+)`/g)].map(([, text]) => JSON.parse(`"${text}"`));
+  return task.length ? task : [wanted === 'run echo' ? COMMAND : wanted];
+}
+
+/** How often a word stands in a text. */
+function count(text, word) {
+  return text.split(word).length - 1;
 }
 
 /** An Anthropic Messages answer. */
 export function anthropic({model, messages, tools = []}) {
-  const call = claudes(JSON.stringify(messages), tools);
+  const asked = JSON.stringify(messages);
+  const [call, results] = [claudes(asked, tools), count(asked, '"tool_result"')];
   const calls = call !== undefined;
   const block = calls
-    ? {type: 'tool_use', id: `toolu_standin0${messages.length}`, ...call}
+    ? {type: 'tool_use', id: `toolu_standin0${results}`, ...call}
     : {type: 'text', text: DONE};
   const message = {
-    id: 'msg_standin01', type: 'message', role: 'assistant', model, content: [block],
+    id: `msg_standin0${results}`, type: 'message', role: 'assistant', model, content: [block],
     stop_reason: calls ? 'tool_use' : 'end_turn', stop_sequence: null,
     usage: {input_tokens: 12, output_tokens: 8},
   };
@@ -39,7 +51,7 @@ export function anthropic({model, messages, tools = []}) {
 
 /** What Claude Code is to call next, if anything: it looks for its own tools before it can search. */
 function claudes(asked, tools) {
-  const results = asked.split('"tool_result"').length - 1;
+  const results = count(asked, '"tool_result"');
   const named = name => tools.find(tool => tool.name === name && tool.input_schema);
   if (asked.includes(SEARCH) && named('Bash')) {
     if (asked.includes('"name":"WebSearch"')) return undefined;
@@ -47,7 +59,8 @@ function claudes(asked, tools) {
     return {name: 'ToolSearch', input: {query: 'select:WebSearch', max_results: 5}};
   }
   const tool = named('Bash') ?? tools.find(({input_schema}) => input_schema);
-  return tool && !results ? {name: tool.name, input: {command: command(asked)}} : undefined;
+  const next = command(asked, results);
+  return tool && next ? {name: tool.name, input: {command: next}} : undefined;
 }
 
 /** An OpenAI Chat Completions answer. */
@@ -73,11 +86,11 @@ export function chat({model, messages, tools = []}) {
 /** An OpenAI Responses answer. Codex's shell is JavaScript for its custom tool `exec`. */
 export function responses({model, input, tools = []}) {
   const asked = JSON.stringify(input);
-  const answered = /"(custom_tool_call_output|function_call_output)"/.test(asked);
-  const item = answered || !(tools.length || asked.includes('"additional_tools"'))
+  const next = command(asked, count(asked, '"custom_tool_call_output"') + count(asked, '"function_call_output"'));
+  const item = !next || !(tools.length || asked.includes('"additional_tools"'))
     ? {type: 'message', id: 'msg_standin01', role: 'assistant', status: 'completed',
        content: [{type: 'output_text', text: DONE, annotations: []}]}
-    : called(tools, command(asked));
+    : called(tools, next);
   const response = {
     id: 'resp_standin01', object: 'response', created_at: 1700000000, model, status: 'completed', output: [item],
     error: null, incomplete_details: null, instructions: null, metadata: {}, parallel_tool_calls: true,
@@ -100,8 +113,8 @@ export function gemini({contents, generationConfig, tools = []}) {
   const asked = JSON.stringify(contents);
   const names = tools.flatMap(({functionDeclarations = []}) => functionDeclarations).map(({name}) => name);
   const name = names.find(each => each === 'run_shell_command') ?? names[0];
-  const calls = name && !asked.includes('"functionResponse"');
-  const part = calls ? {functionCall: {id: 'standin01', name, args: {command: command(asked)}}} : {text: filled(generationConfig?.responseJsonSchema)};
+  const next = command(asked, count(asked, '"functionResponse"'));
+  const part = name && next ? {functionCall: {id: 'standin01', name, args: {command: next}}} : {text: filled(generationConfig?.responseJsonSchema)};
   const message = {
     candidates: [{content: {parts: [part], role: 'model'}, finishReason: 'STOP', index: 0}],
     usageMetadata: {promptTokenCount: 12, candidatesTokenCount: 8, totalTokenCount: 20},

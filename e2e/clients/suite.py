@@ -8,6 +8,7 @@ from functools import partial
 import agents
 import behind_run
 import command_line
+import commanding
 import fetching
 import first_hour
 import gateway
@@ -24,7 +25,7 @@ import sdks
 
 # By name, the stages that it takes: a way, and what is run on it.
 WAYS = {
-    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, first_hour, agents, guarded, gateway])],
+    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, first_hour, commanding, agents, guarded, gateway])],
     "transparent": [
         (Transparent, [fetching, command_line, sdks, agents, guarded, unconfigured, gateway]),
         (partial(Transparent, families=[6]), [fetching, unconfigured, gateway]),

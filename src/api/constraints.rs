@@ -78,6 +78,7 @@ fn whole() -> Vec<Constraint> {
         ("hostedTools", json!({"x-kubernetes-validations": [allow]})),
         ("hostedTools.allow", json!({"maxItems": MOST_ENTRIES})),
         ("hostedTools.allow[]", json!({"minLength": 1, "maxLength": 256})),
+        ("shell.directory", json!({"maxLength": 4096, "pattern": "^/"})),
         ("limits.requestBodyBytes", limit()),
         ("limits.toolInputBytes", limit()),
         ("limits.tokensPerDay", limit()),

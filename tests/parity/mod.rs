@@ -11,7 +11,7 @@ pub(crate) mod gemini;
 mod matrix;
 pub(crate) mod responses;
 mod table;
-mod websocket;
+pub(crate) mod websocket;
 
 use std::collections::HashMap;
 use std::path::Path;

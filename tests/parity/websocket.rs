@@ -8,7 +8,7 @@ use crate::support::{Agent, Connection};
 const TEXT: u8 = 0x81;
 
 /// Asks over a connection of its own. Answers each message up to the last of a response.
-pub(super) fn converse(agent: &Agent, cell: &str, request: &Value) -> Vec<String> {
+pub(crate) fn converse(agent: &Agent, cell: &str, request: &Value) -> Vec<String> {
     let mut connection = agent.tls(responses::HOST);
     connection.send(format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nx-cell: {cell}\r\n\

@@ -285,15 +285,16 @@ fn an_input_over_its_bound_becomes_a_refusal() {
     let bounded = |spec: &str| Model::with(spec, |setup| setup.set("/limits/toolInputBytes", 4096));
     let model = bounded(NO_FORCE);
     let input = |bytes: usize| format!(r#"{{"command":"ls","padding":"{}"}}"#, "x".repeat(bytes));
-    let stream = |id: &str, bytes: usize| {
+    let stream_of = |tool: &str, id: &str, bytes: usize| {
         let input = input(bytes);
         let pieces: Vec<&str> =
             input.as_bytes().chunks(999).map(|p| std::str::from_utf8(p).unwrap()).collect();
         named(&message(
-            &[call(0, id, "Bash", &pieces), call(1, "toolu_ok", "get_weather", &["{}"])],
+            &[call(0, id, tool, &pieces), call(1, "toolu_ok", "get_weather", &["{}"])],
             "tool_use",
         ))
     };
+    let stream = |id: &str, bytes: usize| stream_of("Bash", id, bytes);
 
     for bytes in [5_000, 500_000] {
         let id = format!("toolu_{bytes}");
@@ -307,7 +308,7 @@ fn an_input_over_its_bound_becomes_a_refusal() {
     model.assert_passes(&Anthropic, Streamed, stream("toolu_s", 3_000));
 
     let unasked = bounded(NO_DELETE);
-    unasked.assert_passes(&Anthropic, Streamed, stream("toolu_u", 50_000));
+    unasked.assert_passes(&Anthropic, Streamed, stream_of("get_weather", "toolu_u", 50_000));
 }
 
 /// F16: what all calls together may hold is bounded, said where it is reached, and free again afterwards.

@@ -221,16 +221,13 @@ impl Condition {
         let Some(shell) = call.shell().filter(|shell| self.is_bound() && !shell.commands.is_empty()) else {
             return vec![*call];
         };
-        if shell.is_opaque {
-            return vec![*call];
-        }
         // A change of the directory does nothing by itself, but where there is nothing else.
         let mut asked: Vec<_> = shell.commands.iter().filter(|command| !command.changes_directory).collect();
         if asked.is_empty() {
             asked = shell.commands.iter().collect();
         }
-        // Variables that are set may change what a command runs, and stand in the text alone.
-        let whole = shell.has_assignments.then_some(*call);
+        // What cannot be told, and variables that may change what a command runs, stand in the text alone.
+        let whole = (shell.is_opaque || shell.has_assignments).then_some(*call);
         whole.into_iter().chain(asked.into_iter().map(|command| call.bound(command))).collect()
     }
 

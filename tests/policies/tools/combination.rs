@@ -103,9 +103,9 @@ fn with_a_closed_default_only_what_an_allow_rule_covers_is_held() {
 #[test]
 fn an_open_default_needs_no_input_for_an_allow_rule() {
     let policy = rules(&[
-        "{name: git, tools: [Bash], action: Allow, when: {param: command, operator: StartsWith, values: ['git ']}}",
+        "{name: git, tools: [Other], action: Allow, when: {param: command, operator: StartsWith, values: ['git ']}}",
     ]);
-    expect(&policy, "Bash = starts Allow");
+    expect(&policy, "Other = starts Allow");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_strictest_of_all_policies_decides_whoever_wrote_it() {
     expect(
         &policy(&[closed, open.clone()]),
         "
-        Bash = starts Allow agents/p/bash
+        Bash = held
         Read = stops Deny -/floor/toolDefault !
         ",
     );
@@ -169,7 +169,7 @@ fn an_audit_policy_beside_an_enforced_one_tells_what_it_would_do() {
     expect(
         &policy,
         r#"
-        Bash = starts Allow + WouldDeny agents/trial/no-bash
+        Bash = held
         Bash {"command": "ls"} = Allow + WouldDeny agents/trial/no-bash
         Grep = starts Allow + WouldDeny agents/trial/toolDefault
         Glob = starts Allow
@@ -182,11 +182,11 @@ fn an_audit_policy_beside_an_enforced_one_tells_what_it_would_do() {
 #[test]
 fn an_audit_policys_allowance_is_told_and_grants_nothing() {
     let enforced = namespaced("p", "toolDefault: Deny");
-    let trial = audit(&namespaced("trial", "tools: [{name: bash, tools: [Bash], action: Allow}]"));
+    let trial = audit(&namespaced("trial", "tools: [{name: grep, tools: [Grep], action: Allow}]"));
     expect(
         &policy(&[enforced, trial]),
         "
-        Bash = stops Deny agents/p/toolDefault ! + Audit agents/trial/bash
+        Grep = stops Deny agents/p/toolDefault ! + Audit agents/trial/grep
         Read = stops Deny agents/p/toolDefault !
         ",
     );

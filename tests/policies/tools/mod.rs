@@ -1,6 +1,7 @@
 //! Tool calls against policies: what their start decides, what their input decides, and by which rule.
 
 mod combination;
+mod commands;
 mod control_files;
 mod hosted;
 mod names;

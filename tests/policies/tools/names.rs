@@ -45,7 +45,7 @@ fn a_denial_folds_names_and_an_allowance_is_exact() {
     expect(
         &closed,
         "
-        Bash = starts Allow agents/p/r
+        Bash = held
         mcp__x = starts Allow agents/p/r
         bash = stops Deny agents/p/toolDefault !
         Ｂａｓｈ = stops Deny agents/p/toolDefault !
@@ -173,7 +173,7 @@ fn a_wildcard_over_all_servers_is_about_names_that_say_so() {
         mcp__x/y = stops Deny agents/p/r !
         x__y = stops Deny agents/p/r !
         read_file = starts Allow
-        Bash = starts Allow
+        Bash = held
         ",
     );
 }
@@ -205,9 +205,9 @@ fn what_models_write_around_a_name_hides_nothing_and_allows_nothing() {
     expect(
         &closed,
         "
-        Bash = starts Allow agents/p/r
-        functions/Bash = starts Allow agents/p/r
-        shell/Bash = starts Allow agents/p/r
+        Bash = held
+        functions/Bash = held
+        shell/Bash = held
         functions.Bash = stops Deny agents/p/toolDefault !
         Bash:0 = stops Deny agents/p/toolDefault !
         other/Bash = stops Deny agents/p/toolDefault !

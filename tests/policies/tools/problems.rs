@@ -109,7 +109,7 @@ const WRONG_RULES: &[(&str, &str)] = &[
     ),
     (
         "{name: a, kind: Read, action: Deny, when: {param: paths.0, operator: Exists}}",
-        "spec.tools[0].when.param: \"paths.0\": has no parts: with a kind, command, paths and url are the catalogue's",
+        "spec.tools[0].when.param: \"paths.0\": has no parts: with a kind, command, paths and url are the catalogue's, and so are program, options and opaque with the kind Shell",
     ),
     (
         "{name: a, kind: Read, action: Deny}, {name: a, kind: Shell, action: Deny}",

@@ -170,8 +170,9 @@ fn native_denies_the_work_of_a_tool_that_is_offered() {
     let verdict = verdict(&native, "Bash", "cat a.txt");
     assert_eq!(verdict.decision.why(), "Use the tool Read instead of a command");
     assert!(native.shell().prefers_file_tools);
-    let recorded = policy(&[namespaced("p", "toolDefault: Allow"), audit(&cluster("c", "shell: {files: Native}"))]);
-    expect(&recorded, "cat a.txt = Allow + WouldDeny -/c/shell");
+    let recorded =
+        policy(&[namespaced("p", "toolDefault: Allow"), audit(&cluster("c", "shell: {files: Native}"))]);
+    expect(&recorded, "cat a.txt = Allow agents/p/toolDefault + WouldDeny -/c/shell");
 }
 
 #[test]
@@ -179,7 +180,7 @@ fn the_clusters_directory_comes_first_and_an_audit_policy_sets_none() {
     let directory = |documents: &[String]| policy(documents).shell().directory.map(|one| one.to_string());
     let (own, of_cluster) =
         (namespaced("p", "shell: {directory: /own}"), cluster("c", "shell: {directory: /}"));
-    assert_eq!(directory(&[own.clone()]).as_deref(), Some("/own"));
+    assert_eq!(directory(std::slice::from_ref(&own)).as_deref(), Some("/own"));
     assert_eq!(directory(&[own.clone(), of_cluster.clone()]).as_deref(), Some("/"));
     assert_eq!(directory(&[own.clone(), audit(&of_cluster)]).as_deref(), Some("/own"));
     assert_eq!(directory(&[audit(&own)]).as_deref(), Some("/own"), "only such select the pod");
@@ -190,8 +191,9 @@ fn the_clusters_directory_comes_first_and_an_audit_policy_sets_none() {
 #[test]
 fn a_directory_is_absolute_and_plain_and_one_in_a_tier() {
     let mistakes = |documents: &[String]| {
-        let documents = document::parse("policy.yaml", &documents.join("---\n")).unwrap();
-        Policy::compile(&documents, &Labels::new()).map(drop).map_err(|problems| {
+        let documents = document::parse("policy.yaml", &documents.join("---\n"));
+        let compiled = documents.and_then(|documents| Policy::compile(&documents, &Labels::new()));
+        compiled.map(drop).map_err(|problems| {
             problems
                 .iter()
                 .map(|problem| format!("{}: {}", problem.path, problem.message))

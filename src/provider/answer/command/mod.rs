@@ -51,8 +51,12 @@ pub(super) fn outline_of(command: &crate::call::SimpleCommand) -> String {
     };
     let options = command.options.iter().filter_map(option);
     let pieces: Vec<String> = std::iter::once(program.to_owned()).chain(options).collect();
-    let has_more = command.text.split(' ').count() > pieces.len();
-    if has_more { format!("{} {WITHHELD}", pieces.join(" ")) } else { pieces.join(" ") }
+    let has_operand = command.text.split(' ').skip(1).any(|word| !word.starts_with('-'));
+    if has_operand || pieces.len() <= command.options.len() {
+        format!("{} {WITHHELD}", pieces.join(" "))
+    } else {
+        pieces.join(" ")
+    }
 }
 
 fn outline_at(command: &str, depth: usize) -> Option<String> {
@@ -258,6 +262,25 @@ mod tests {
             ("PATH+=:/opt/hunter ls; x=1 y+=z/hunter a[0]=b/hunter make -s", "… ls ; … make -s"),
         ] {
             assert_eq!(outline(command), told, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_was_read_keeps_its_program_and_options() {
+        for (text, options, told) in [
+            ("rm -rf hunter2", &["r", "f"][..], "rm -r -f …"),
+            ("rm -r", &["r"], "rm -r"),
+            ("ls", &[], "ls"),
+            ("mysql -phunter2", &["p", "h"], "mysql …"),
+            ("cat hunter2", &[], "cat …"),
+        ] {
+            let command = crate::call::SimpleCommand {
+                text: text.to_owned(),
+                program: text.split(' ').next().map(str::to_owned),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Default::default()
+            };
+            assert_eq!(outline_of(&command), told, "{text}");
         }
     }
 

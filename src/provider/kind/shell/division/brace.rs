@@ -4,8 +4,8 @@ use super::state::{State, Step, Stop};
 use super::word::{Mark, MarkKind, RawWord};
 use super::{Word, WordForm};
 
-/// The most members of a list `{1..9}`.
-const MOST_MEMBERS: u64 = 1024;
+/// The most members of a list.
+const MOST_MEMBERS: usize = 1024;
 
 /// A list in a word: from its `{` to its `}`, with the commas between.
 struct BraceList {
@@ -67,10 +67,7 @@ fn members(raw: &RawWord, list: &BraceList, state: &mut State) -> Step<Vec<RawWo
         let Bound::Number(last) = last else { return Err(Stop) };
         let step = step.unsigned_abs().max(1);
         let count = first.abs_diff(last) / step + 1;
-        if count > MOST_MEMBERS {
-            state.is_opaque = true;
-            return Err(Stop);
-        }
+        bound_members(usize::try_from(count).unwrap_or(usize::MAX), state)?;
         let number = |turn: u64| {
             let distance = i64::try_from(turn * step).unwrap_or_default();
             let number = if last < first { first - distance } else { first + distance };
@@ -78,9 +75,15 @@ fn members(raw: &RawWord, list: &BraceList, state: &mut State) -> Step<Vec<RawWo
         };
         return Ok((0..count).map(number).collect());
     }
+    bound_members(list.commas.len() + 1, state)?;
     let starts = std::iter::once(list.open).chain(list.commas.iter().copied());
     let ends = list.commas.iter().copied().chain([list.close]);
     Ok(starts.zip(ends).map(|(start, end)| part(raw, start + 1, end)).collect())
+}
+
+fn bound_members(count: usize, state: &mut State) -> Step<()> {
+    state.is_opaque |= count > MOST_MEMBERS;
+    if count > MOST_MEMBERS { Err(Stop) } else { Ok(()) }
 }
 
 #[derive(Clone, Copy)]
@@ -91,8 +94,8 @@ enum Bound {
 
 /// `{first..last}`, `{first..last..step}` and the width of numbers with zeros in front.
 fn sequence(raw: &RawWord, list: &BraceList) -> Option<(Bound, Bound, i64, usize)> {
-    let is_plain = raw.marks.iter().all(|mark| mark.at <= list.open || mark.at >= list.close);
-    let text = raw.text.get(list.open + 1..list.close).filter(|_| is_plain && list.commas.is_empty())?;
+    let is_plain = list.commas.is_empty() && marks(raw, list.open + 1, list.close).is_empty();
+    let text = raw.text.get(list.open + 1..list.close).filter(|_| is_plain)?;
     let mut parts = text.split("..");
     let (first, last, step) = (parts.next()?, parts.next()?, parts.next());
     let step = step.map_or(Some(1), number)?;
@@ -128,12 +131,18 @@ fn letters(first: Bound, last: Bound, step: i64) -> Vec<RawWord> {
 
 /// A part of a word, with its marks.
 fn part(raw: &RawWord, start: usize, end: usize) -> RawWord {
-    let within = |mark: &&Mark| (start..end).contains(&mark.at);
+    let moved = |mark: &Mark| Mark { at: mark.at - start, ..*mark };
     RawWord {
         text: raw.text.get(start..end).unwrap_or_default().to_owned(),
-        marks: raw.marks.iter().filter(within).map(|mark| Mark { at: mark.at - start, ..*mark }).collect(),
+        marks: marks(raw, start, end).iter().map(moved).collect(),
         ..RawWord::default()
     }
+}
+
+/// The marks of a part, which are in order.
+fn marks(raw: &RawWord, start: usize, end: usize) -> &[Mark] {
+    let before = |at| raw.marks.partition_point(|mark| mark.at < at);
+    raw.marks.get(before(start)..before(end)).unwrap_or_default()
 }
 
 fn append(raw: &mut RawWord, other: &RawWord) {

@@ -148,11 +148,14 @@ impl Reader<'_, '_> {
 
     /// An expression up to a sign outside of parentheses, and over that.
     pub(super) fn arithmetic(&mut self, end: u8) -> Step<()> {
-        let mut open = 0_usize;
+        let (start, mut open) = (self.at, 0_usize);
         let mut ignored = RawWord::default();
         loop {
             match self.peek().ok_or(Stop)? {
                 byte if byte == end && open == 0 => {
+                    // bash counts parentheses in commands, too, and where they do not fit reads commands instead.
+                    let count = |sign| self.from(start).bytes().filter(|byte| *byte == sign).count();
+                    self.state.is_opaque |= count(b'(') != count(b')');
                     self.at += 1;
                     return Ok(());
                 }

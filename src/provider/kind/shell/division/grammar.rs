@@ -6,8 +6,8 @@ use super::state::{Record, Step, Stop};
 
 /// Words of the grammar where a command begins.
 const KEYWORDS: &[&str] = &[
-    "if", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case", "esac",
-    "function", "{", "}", "!", "[[", "time", "coproc",
+    "if", "in", "then", "elif", "else", "fi", "for", "select", "while", "until", "do", "done", "case",
+    "esac", "function", "{", "}", "!", "[[", "]]", "time", "coproc",
 ];
 
 /// Those of them that end a list.
@@ -86,8 +86,9 @@ impl Reader<'_, '_> {
     fn chain(&mut self) -> Step<()> {
         let start = self.state.place.clone();
         let (moves, count) = (self.state.moves, self.state.count());
-        self.pipeline()?;
-        let mut is_single_move = self.state.moves == moves + 1 && self.state.count() == count + 1;
+        let is_negated = self.pipeline()?;
+        let is_one = self.state.moves == moves + 1 && self.state.count() == count + 1;
+        let mut is_single_move = is_one && !is_negated;
         loop {
             self.skip_blanks();
             match (self.peek(), self.second()) {
@@ -123,8 +124,9 @@ impl Reader<'_, '_> {
         self.skip_lines()
     }
 
-    /// Commands with `|` between them.
-    fn pipeline(&mut self) -> Step<()> {
+    /// Commands with `|` between them; returns whether `!` stands in front.
+    fn pipeline(&mut self) -> Step<bool> {
+        let mut is_negated = false;
         loop {
             if self.is_timed() {
                 self.at += "time".len();
@@ -135,7 +137,9 @@ impl Reader<'_, '_> {
                     self.at += if follows { option.len() } else { 0 };
                     self.skip_blanks();
                 }
-            } else if !self.eat_keyword("!") {
+            } else if self.eat_keyword("!") {
+                is_negated = true;
+            } else {
                 break;
             }
             self.skip_blanks();
@@ -157,10 +161,13 @@ impl Reader<'_, '_> {
         }
         if !is_single {
             self.state.pipe_since(first);
+        }
+        if !is_single || is_negated {
+            // What follows `!` runs where changing the directory failed, or behind `||` where it did not.
             // zsh and ksh run the last command themselves, the others none of them.
             self.state.place = before.or(&self.state.place);
         }
-        Ok(())
+        Ok(is_negated)
     }
 
     /// Whether `time` stands here as a word of the grammar; with other options it is the program.

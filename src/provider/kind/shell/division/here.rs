@@ -71,7 +71,8 @@ impl Reader<'_, '_> {
             let slashes = bare.bytes().rev().take_while(|byte| *byte == b'\\').count();
             continues = !document.is_quoted && slashes % 2 == 1;
             // A line that is the end only with the next one joined to it.
-            let begins_end = bare.len() > 1 && document.delimiter.starts_with(&bare[..bare.len() - 1]);
+            let joined = bare.strip_suffix('\\').unwrap_or(bare);
+            let begins_end = !joined.is_empty() && document.delimiter.starts_with(joined);
             self.state.is_opaque |= continues && begins_end;
             text.push_str(stripped);
         }

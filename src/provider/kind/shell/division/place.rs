@@ -55,8 +55,14 @@ impl Place {
     }
 }
 
+/// The longest directory that is remembered, in bytes: what systems take (`PATH_MAX` of Linux).
+const MOST_BYTES: usize = 4096;
+
 /// A path below a base, as `cd` takes it: `..` takes a name off, whatever it links to.
 fn joined(base: &str, path: &str) -> WorkingDirectory {
+    if base.len() + path.len() > MOST_BYTES {
+        return WorkingDirectory::Computed;
+    }
     let mut names: Vec<&str> = Vec::new();
     let is_absolute = path.starts_with('/') || base.starts_with('/');
     let base = if path.starts_with('/') { "" } else { base };

@@ -20,8 +20,12 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// The next byte, behind backslashes that continue a line.
     pub(super) fn peek(&mut self) -> Option<u8> {
+        #[cfg(test)]
+        count_steps(1);
         let bytes = self.text.as_bytes();
         while bytes.get(self.at) == Some(&b'\\') && bytes.get(self.at + 1) == Some(&b'\n') {
+            #[cfg(test)]
+            count_steps(1);
             self.at += 2;
         }
         bytes.get(self.at).copied()
@@ -55,6 +59,8 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// Goes over the next character, whole.
     pub(super) fn bump(&mut self) -> Option<char> {
+        #[cfg(test)]
+        count_steps(1);
         let next = self.rest().chars().next()?;
         self.at += next.len_utf8();
         Some(next)
@@ -88,4 +94,20 @@ impl<'t, 's> Reader<'t, 's> {
             self.read_documents()?;
         }
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often a place in a text was looked at, and how many bytes were made, so that tests can compare texts of different length.
+    static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
+pub(super) fn count_steps(count: usize) {
+    STEPS.set(STEPS.get() + count);
+}
+
+#[cfg(test)]
+pub(super) fn steps() -> usize {
+    STEPS.get()
 }

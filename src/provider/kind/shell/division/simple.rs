@@ -130,8 +130,7 @@ impl Reader<'_, '_> {
     /// `>&` and `<&`, from the second sign: a copy of a descriptor, or a file.
     fn copy(&mut self, kind: RedirectionKind, redirections: &mut Vec<RawRedirection>) -> Step<bool> {
         self.at += 1;
-        self.skip_blanks();
-        let word = self.word(false)?.ok_or(Stop)?;
+        let word = self.target()?;
         let is_copy = word.is_bare() && {
             let number = word.text.strip_suffix('-').unwrap_or(&word.text);
             number.bytes().all(|byte| byte.is_ascii_digit())
@@ -143,9 +142,15 @@ impl Reader<'_, '_> {
         Ok(true)
     }
 
-    fn targets(&mut self, kind: RedirectionKind, redirections: &mut Vec<RawRedirection>) -> Step<()> {
+    /// The word behind a sign, which is no descriptor of the next one.
+    fn target(&mut self) -> Step<RawWord> {
         self.skip_blanks();
         let word = self.word(false)?.ok_or(Stop)?;
+        if is_descriptor(&word) && matches!(self.raw(), Some(b'<' | b'>')) { Err(Stop) } else { Ok(word) }
+    }
+
+    fn targets(&mut self, kind: RedirectionKind, redirections: &mut Vec<RawRedirection>) -> Step<()> {
+        let word = self.target()?;
         // `>!` is a sign of zsh, and a file of the others.
         self.state.is_opaque |= word.is_bare() && word.text.starts_with('!');
         self.push(kind, word, redirections)

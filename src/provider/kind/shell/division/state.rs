@@ -129,10 +129,7 @@ impl State {
     /// Reads the text of a here-document where a shell runs it.
     pub(super) fn run_document(&mut self, number: usize, text: &Word) {
         let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else { return };
-        if text.form != WordForm::Literal {
-            self.is_opaque = true;
-            return;
-        }
+        self.is_opaque |= text.form != WordForm::Literal;
         let outer = std::mem::replace(&mut self.place, place.clone());
         self.read_nested(&text.text);
         self.place = outer;
@@ -141,12 +138,18 @@ impl State {
     pub(super) fn finish(mut self) -> Division {
         self.records.sort_by_key(|record| record.order);
         let documents = &mut self.documents;
-        let commands = self.records.into_iter().map(|record| record.finish(documents)).collect();
+        let commands = self.records.into_iter().map(|record| record.finish(documents));
+        // A here-document without its text is none.
+        let is_some =
+            |command: &DividedCommand| !command.words.is_empty() || !command.redirections.is_empty();
+        let commands = commands.filter(is_some).collect();
         Division { commands, is_opaque: self.is_opaque, has_assignments: self.has_assignments }
     }
 
     /// Counts bytes that are read or made.
     pub(super) fn charge(&mut self, bytes: usize) -> Step<()> {
+        #[cfg(test)]
+        super::reader::count_steps(bytes);
         self.bytes += bytes;
         self.bound(self.bytes <= MOST_READ)
     }

@@ -15,8 +15,12 @@ pub(super) struct RawWord {
     pub(super) quoted: Option<usize>,
     /// The word as it is written.
     pub(super) written: String,
+    /// An unquoted `{` stands in it.
+    pub(super) has_brace: bool,
     /// An unquoted `[` waits for its end.
-    pub(super) bracket: bool,
+    pub(super) has_open_bracket: bool,
+    /// Whether the first unquoted `[` stands behind the name of a variable that may be assigned to.
+    pub(super) is_subscripted: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +106,8 @@ impl Reader<'_, '_> {
         if self.at == start || (word.text.is_empty() && word.is_bare()) {
             return Ok(None);
         }
+        // bash goes on to the end of the brackets, whatever stands between.
+        self.state.is_opaque |= word.has_open_bracket && word.is_subscripted == Some(true);
         if !self.is_whole && self.at == self.text.len() {
             return Err(Stop);
         }
@@ -113,12 +119,15 @@ impl Reader<'_, '_> {
 
     /// Reads on in a word; false at its end.
     fn word_part(&mut self, word: &mut RawWord, assigns: bool) -> Step<bool> {
-        let plain = self.rest().bytes().take_while(|byte| PLAIN[usize::from(*byte)]).count();
-        word.text.push_str(self.rest().get(..plain).unwrap_or_default());
-        self.at += plain;
+        let length = self.rest().bytes().take_while(|byte| PLAIN[usize::from(*byte)]).count();
+        let plain = self.rest().get(..length).unwrap_or_default();
+        // For shells these are letters; what pastes or shows the text may take them for spaces.
+        self.state.is_opaque |= plain.contains(char::is_whitespace);
+        word.text.push_str(plain);
+        self.at += length;
         let Some(byte) = self.peek() else { return Ok(false) };
         match byte {
-            b' ' | b'\t' if self.in_subscript(word, assigns) => {
+            b' ' | b'\t' if word.has_open_bracket && word.is_subscripted == Some(true) => {
                 // zsh and dash end the word here.
                 self.state.is_opaque = true;
                 self.literal(word);
@@ -139,19 +148,9 @@ impl Reader<'_, '_> {
             b'\\' => self.escape(word)?,
             b'$' => self.dollar(word, false)?,
             b'`' => self.backquotes(word, false)?,
-            _ => self.special(word, byte),
+            _ => self.special(word, byte, assigns),
         }
         Ok(true)
-    }
-
-    /// Whether a blank stands in the brackets of `name[…]=`.
-    fn in_subscript(&self, word: &RawWord, assigns: bool) -> bool {
-        let Some((name, rest)) = word.text.split_once('[') else { return false };
-        assigns
-            && word.quoted.is_none()
-            && !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && !rest.contains(']')
     }
 
     fn literal(&mut self, word: &mut RawWord) {
@@ -159,15 +158,22 @@ impl Reader<'_, '_> {
     }
 
     /// Signs of globs and brace lists.
-    fn special(&mut self, word: &mut RawWord, byte: u8) {
+    fn special(&mut self, word: &mut RawWord, byte: u8, assigns: bool) {
         match byte {
-            b'{' => word.mark(MarkKind::Open),
-            b',' if word.marks.iter().any(|mark| mark.kind == MarkKind::Open) => word.mark(MarkKind::Comma),
-            b'}' if word.marks.iter().any(|mark| mark.kind == MarkKind::Open) => word.mark(MarkKind::Close),
+            b'{' => {
+                word.has_brace = true;
+                word.mark(MarkKind::Open);
+            }
+            b',' if word.has_brace => word.mark(MarkKind::Comma),
+            b'}' if word.has_brace => word.mark(MarkKind::Close),
             b'*' | b'?' => word.mark(MarkKind::Glob),
             b'~' if word.text.is_empty() && word.is_bare() => word.mark(MarkKind::Glob),
-            b'[' => word.bracket = true,
-            b']' if std::mem::take(&mut word.bracket) => word.mark(MarkKind::Glob),
+            b'[' => {
+                word.has_open_bracket = true;
+                let is_name = || assigns && word.quoted.is_none() && is_name(&word.text);
+                word.is_subscripted.get_or_insert_with(is_name);
+            }
+            b']' if std::mem::take(&mut word.has_open_bracket) => word.mark(MarkKind::Glob),
             _ => {}
         }
         self.literal(word);
@@ -210,4 +216,8 @@ impl Reader<'_, '_> {
         words.push(Word { text, form });
         Ok(())
     }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }

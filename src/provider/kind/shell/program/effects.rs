@@ -52,6 +52,8 @@ impl Effects {
             Role::Both => self.path(piece, base, true, true),
             Role::Archive => {
                 let is_written = arguments.has(Trait::Packs);
+                // It is opened before the directory is changed, wherever that option stands.
+                let base = arguments.bases.first().unwrap_or(base);
                 self.path(piece, base, !is_written, is_written);
             }
             Role::Url | Role::Source | Role::Input | Role::Output => self.remote(role, piece, base),

@@ -242,6 +242,11 @@ pub(super) fn sed_prints(script: &str) -> bool {
 
 /// Whether a program of `awk` only prints whole lines by their numbers: `NR>=5 && NR<=9`, `NR==5{print}`, `{print NR": "$0}`.
 pub(super) fn awk_prints(program: &str) -> bool {
+    // `$1` is a field.
+    let is_line = |behind: &str| {
+        behind.strip_prefix('0').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
     !awk_runs(program)
+        && program.split('$').skip(1).all(is_line)
         && program.bytes().all(|byte| b"NRFprintexit0123456789<>=&|{}();, :$\"'\t\\n-.%d".contains(&byte))
 }

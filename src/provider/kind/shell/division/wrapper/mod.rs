@@ -58,7 +58,7 @@ impl Unwrapping {
             }
             let name = base(&program.text);
             let Some(wrapper) = find(&name) else { return self.plain(&name, state) };
-            if state.wrappers == MOST_WRAPPERS {
+            if state.wrappers >= MOST_WRAPPERS {
                 state.is_opaque = true;
                 return state.record(self.record);
             }
@@ -175,16 +175,17 @@ impl Unwrapping {
 
     /// Reads a text that is run. `is_here`: by the same shell.
     fn text(self, text: &Word, is_here: bool, state: &mut State) -> Step<()> {
-        if text.form != WordForm::Literal {
-            state.is_opaque = true;
-            return state.record(self.record);
-        }
-        let Record { redirections, place, is_piped, order, .. } = self.record;
+        let Record { words, redirections, place, is_piped, order } = self.record;
         let outer = std::mem::replace(&mut state.place, place.clone());
-        if !redirections.is_empty() {
-            state.record(Record { words: Vec::new(), redirections, place, is_piped, order })?;
+        let is_told = text.form == WordForm::Literal;
+        state.is_opaque |= !is_told;
+        // What is expanded in a text may be anything; what stands around it runs all the same.
+        let (words, text) =
+            if is_told { (Vec::new(), text.text.clone()) } else { (words, unquoted(&text.text)) };
+        if !is_told || !redirections.is_empty() {
+            state.record(Record { words, redirections, place, is_piped, order })?;
         }
-        state.read_nested(&text.text);
+        state.read_nested(&text);
         if !is_here {
             state.place = outer;
         }
@@ -272,6 +273,10 @@ impl Unwrapping {
             commands.push(Self { record, is_here: false });
         }
         state.record(self.record)?;
+        if state.wrappers >= MOST_WRAPPERS {
+            state.is_opaque |= !commands.is_empty();
+            return Ok(());
+        }
         let outer = state.wrappers + 1;
         for command in commands {
             state.wrappers = outer;
@@ -279,6 +284,24 @@ impl Unwrapping {
         }
         Ok(())
     }
+}
+
+/// A word without the quotes in which it is written, as far as that can be told without its expansions.
+fn unquoted(written: &str) -> String {
+    let mut text = String::with_capacity(written.len());
+    let (mut is_double, mut is_single, mut signs) = (false, false, written.chars().peekable());
+    while let Some(sign) = signs.next() {
+        match sign {
+            '"' if !is_single => is_double = !is_double,
+            '\'' if !is_double => is_single = !is_single,
+            '\\' if !is_single => match signs.next_if(|next| !is_double || "\"\\$`\n".contains(*next)) {
+                Some('\n') => {}
+                escaped => text.push(escaped.unwrap_or('\\')),
+            },
+            _ => text.push(sign),
+        }
+    }
+    text
 }
 
 /// Whether a word names the program that runs: a `~` in front hides its directory alone.

@@ -3,6 +3,9 @@
 use super::super::{Word, WordForm};
 use super::table::{OptionKind, Runs, Wrapper, kind};
 
+/// The most letters of options in one word.
+const MOST_LETTERS: usize = 64;
+
 /// What the options of a wrapper say.
 #[derive(Default)]
 pub(super) struct Options {
@@ -90,7 +93,7 @@ impl Options {
             return;
         }
         for (at, letter) in letters.char_indices() {
-            let kind = kind(wrapper, letter.encode_utf8(&mut [0; 4]));
+            let kind = kind(wrapper, letter.encode_utf8(&mut [0; 4])).filter(|_| at < MOST_LETTERS);
             let value = letters.get(at + letter.len_utf8()..).filter(|value| !value.is_empty());
             let takes_rest = match kind {
                 None
