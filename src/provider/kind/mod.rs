@@ -26,7 +26,7 @@ mod unified;
 mod wrapper;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
@@ -82,7 +82,17 @@ impl<'a> ReadCall<'a> {
         };
         shell.shell = Some(reading.shell);
         let spelling = shell.spelling;
-        let derived = reading.derived.into_iter().map(|facts| Facts { spelling, ..facts }).collect();
+        let mut derived: Vec<_> =
+            reading.derived.into_iter().map(|facts| Facts { spelling, ..facts }).collect();
+        // The patch in a command is told by the call itself, unless the command runs elsewhere.
+        let written = facts.iter().flatten().filter(|facts| facts.kind == Kind::Write);
+        let told: BTreeSet<&str> = written.flat_map(|facts| &facts.paths).map(AsRef::as_ref).collect();
+        if !told.is_empty() {
+            derived.retain(|facts| {
+                let is_told = || facts.paths.iter().all(|path| told.contains(path.as_ref()));
+                facts.kind != Kind::Write || facts.moves || !is_told()
+            });
+        }
         Self { tool, facts, derived }
     }
 

@@ -155,6 +155,8 @@ fn a_patch_in_a_command_begins_in_the_directory() {
         let input = json!({"file_path": path, "content": "x"});
         assert_eq!(called(&policy, "Write", &input), expected, "{path}");
     }
+    let elsewhere = json!({"cmd": format!("cd ci; apply_patch <<'EOF'\n{}\nEOF\n", patch("x.yml"))});
+    assert_eq!(called(&policy, "exec_command", &elsewhere), "Deny agents/p/w");
     assert_eq!(called(&policy, "apply_patch", &json!(patch("ci/x.yml"))), "Deny agents/p/w");
     assert_eq!(called(&policy, "apply_patch", &json!(patch("src/x.rs"))), "Allow");
     assert_eq!(bash(&policy, "echo > ci/x.yml"), "Deny agents/p/w");

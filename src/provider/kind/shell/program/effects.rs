@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::super::super::patch;
 use super::super::division::{WordForm, WorkingDirectory};
 use super::arguments::{Arguments, Piece, literal_start_of};
 use super::directory::{is_device, last, located, within};
@@ -65,6 +66,7 @@ impl Effects {
                     self.path(piece, base, role == Role::NamedRead, role == Role::NamedWrite);
                 }
             }
+            Role::Object => self.object(piece, base),
             Role::Host => self.url(piece, |text| Some(url::of_host(text))),
             Role::Module => self.url(piece, url::of_module),
             Role::Script => {
@@ -149,6 +151,31 @@ impl Effects {
             // `.[extra]`
             let text = text.split_once('[').filter(|_| may_be_name).map_or(text, |(path, _)| path);
             self.path(Piece { text, ..piece }, base, !writes, writes);
+        }
+    }
+
+    /// What git shows: a file of a revision, two with `..` between them, or a path where it can be no revision.
+    fn object(&mut self, piece: Piece<'_>, base: &WorkingDirectory) {
+        let range = piece.text.split_once("..").filter(|(_, to)| url::object_path(to).is_some());
+        let (from, to) = range.map_or((piece.text, None), |(from, to)| (from, Some(to)));
+        for text in [Some(from), to].into_iter().flatten() {
+            let is_path = matches!(text, "." | "..")
+                || ["/", "~", "./", "../"].iter().any(|start| text.starts_with(start));
+            if let Some(text) = url::object_path(text).or_else(|| is_path.then_some(text)) {
+                self.path(Piece { text, ..piece }, base, true, false);
+            }
+        }
+    }
+
+    /// The files of a patch. The text of a here-document may have expansions, a path has them or not.
+    pub(super) fn patch(&mut self, text: &str, base: &WorkingDirectory) {
+        let Some(paths) = patch::paths(text) else {
+            self.is_opaque = true;
+            return;
+        };
+        for path in &paths {
+            let form = if path.contains(['$', '`']) { WordForm::Computed } else { WordForm::Literal };
+            self.path(Piece { text: path, form, base: 0 }, base, false, true);
         }
     }
 

@@ -40,6 +40,9 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
         add_words(&mut effects, &arguments);
     }
     add_redirections(&mut effects, command);
+    if matches!(name, Some("apply_patch" | "applypatch")) {
+        add_patch(&mut effects, command);
+    }
     let lower = name.map(str::to_ascii_lowercase).unwrap_or_default();
     let emulates = emulation::emulated(&lower, command, &arguments, &effects);
     let changes_directory = changes_directory(&lower, command, &arguments);
@@ -231,6 +234,16 @@ fn add_redirections(effects: &mut Effects, command: &DividedCommand) {
         let target = &redirection.target;
         let piece = Piece { text: &target.text, form: target.form, base: 0 };
         effects.path(piece, &command.directory, reads, writes);
+    }
+}
+
+/// Adds the files that the program of agents changes: its patch is a word or its input.
+fn add_patch(effects: &mut Effects, command: &DividedCommand) {
+    let given = command.redirections.iter().rfind(|redirection| redirection.kind == RedirectionKind::Text);
+    let patch = command.words.get(1).or(given.map(|redirection| &redirection.target));
+    effects.is_opaque |= patch.is_none_or(|patch| patch.form == WordForm::Computed);
+    if let Some(patch) = patch {
+        effects.patch(&patch.text, &command.directory);
     }
 }
 

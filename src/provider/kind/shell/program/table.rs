@@ -41,6 +41,8 @@ pub(super) enum Role {
     /// `container:path` names no file here; anything else is a path.
     NamedRead,
     NamedWrite,
+    /// `revision:path`; without a revision, only what looks like a path counts.
+    Object,
     /// `user@host`
     Host,
     /// `example.com/module@v1`
@@ -349,6 +351,7 @@ impl Role {
         ("remote-write", Self::RemoteWrite),
         ("named-read", Self::NamedRead),
         ("named-write", Self::NamedWrite),
+        ("object", Self::Object),
         ("host", Self::Host),
         ("module", Self::Module),
         ("script", Self::Script),

@@ -196,7 +196,19 @@ fn verbs_of_git_have_operands_of_their_own() {
         ("git -C /x rm a", "W /x/a"),
         ("git rm --cached a", "R a"),
         ("git mv a b.txt", "R a; W a b.txt; moves"),
-        ("git show HEAD:a", ""),
+        ("git show HEAD:a", "R a"),
+        ("git -C /x show v1:./a :0:b :c", "R /x/a /x/b /x/c"),
+        ("git show HEAD :/text HEAD@{12:30} HEAD^{/fix:a} HEAD:", ""),
+        ("git show $x:a", "opaque"),
+        ("git log $x", ""),
+        ("git diff HEAD~1:a..v1:b", "R a b"),
+        ("git diff ..main main..", ""),
+        ("git diff /dev/null /etc/shadow", "R /etc/shadow"),
+        ("git cat-file -p HEAD:.env", "R .env"),
+        ("git archive HEAD .env", "R .env"),
+        ("git grep x HEAD:a", "R a"),
+        ("git check-ignore -v .env", ""),
+        ("git hash-object .env", "R .env"),
         ("git diff HEAD -- a", "R a"),
         ("git diff --no-index /dev/null /etc/shadow", "R /etc/shadow"),
         ("git checkout main", ""),
@@ -303,7 +315,10 @@ fn interpreters_read_scripts_and_inline_code_is_opaque() {
         ("python a.py /etc/shadow", "R a.py"),
         ("python3.11 -u a.py", "R a.py"),
         ("python -c import_os x", "opaque"),
-        ("python -m http.server 80", ""),
+        ("python -m http.server 80", "R ."),
+        ("python -m http.server -d /srv 80", "R /srv"),
+        ("npx playwright test a.spec.ts -c x.ts", "R x.ts"),
+        ("vitest run a.test.ts --config x.ts", "R x.ts"),
         ("python - <<<print(1)", "opaque"),
         ("python --version", ""),
         ("node a.js", "R a.js"),
@@ -489,4 +504,20 @@ fn at_least_120_programs_are_known() {
 #[test]
 fn every_word_of_the_table_means_something() {
     assert_eq!(super::table::mistakes(), Vec::<String>::new());
+}
+
+#[test]
+fn a_patch_of_an_agent_writes_the_files_that_it_names_below_the_directory_of_its_command() {
+    let patch = "***_Begin_Patch\n***_Update_File:_a\n***_Move_to:_/b\n@@\n-x\n***_End_Patch";
+    check(&[
+        (&format!("applypatch <<<{patch}"), "W a /b"),
+        (&format!("applypatch {patch}"), "W a /b"),
+        ("applypatch <x.patch", "R x.patch; opaque"),
+        ("applypatch", "opaque"),
+        ("applypatch <<<text", "opaque"),
+        ("applypatch <<<$x", "opaque"),
+    ]);
+    let mut below = command(&format!("applypatch <<<{patch}"));
+    below.directory = WorkingDirectory::At("/w".to_owned());
+    assert_eq!(shown(&read(&below)), "W /w/a /b");
 }

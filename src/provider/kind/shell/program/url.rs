@@ -54,6 +54,25 @@ pub(super) fn of_module(text: &str) -> Option<String> {
     (host.contains('.') && !host.starts_with('.') && path.contains('/')).then(|| format!("https://{path}"))
 }
 
+/// `path` of `revision:path` and `:0:path`. Braces hold dates and what is searched for, `:/text` is a search, too.
+pub(super) fn object_path(text: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let (at, _) = text.char_indices().find(|(_, sign)| {
+        match sign {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        *sign == ':' && depth == 0
+    })?;
+    let path = text.get(at + 1..).unwrap_or_default();
+    if at > 0 {
+        return Some(path).filter(|path| !path.is_empty());
+    }
+    let staged = path.strip_prefix(['0', '1', '2', '3']).and_then(|rest| rest.strip_prefix(':'));
+    Some(staged.unwrap_or(path)).filter(|path| !path.is_empty() && !path.starts_with(['/', '(', '!', '^']))
+}
+
 /// The beginning of a URL up to the end of its authority or further.
 pub(super) fn certain_beginning(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("://")?;
