@@ -13,7 +13,7 @@ use postern::call::{Api, Dialect, Inputs, RequestFacts, Service, Vendor};
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
 use postern::provider::adapter::{Adapter, Framing, ModelRequestHead};
-use postern::provider::answer::{FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
+use postern::provider::answer::{FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript, TypedLines};
 use postern::provider::kind::Offered;
 use postern::wire::json;
 use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
@@ -129,6 +129,8 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         inputs: Inputs::Hash,
         writes: false,
         offered: Offered::default(),
+        conversation: String::new(),
+        typed: TypedLines::default(),
     };
     let mut out = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {

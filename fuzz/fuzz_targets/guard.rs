@@ -12,7 +12,7 @@ use postern::call::{
 };
 use postern::provider::adapter;
 use postern::provider::adapter::ModelRequestHead;
-use postern::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings};
+use postern::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, TypedLines};
 use postern::provider::kind::Offered;
 use postern::wire::event_stream::{self, Header};
 use postern::wire::json;
@@ -146,6 +146,8 @@ fn guarded(
             inputs: Inputs::Full,
             writes: false,
             offered: Offered::default(),
+            conversation: String::new(),
+            typed: TypedLines::default(),
         },
     );
     let mut out = Vec::new();

@@ -215,6 +215,8 @@ pub struct CallVerdict {
     pub audited: Vec<Decision>,
     /// The simple command that is denied, of a Shell call in which that can be told.
     pub command: Option<Box<SimpleCommand>>,
+    /// Whether a part of a Shell call cannot be told; none where no commands were read.
+    pub opaque: Option<bool>,
 }
 
 impl CallVerdict {
@@ -225,6 +227,7 @@ impl CallVerdict {
             advice: Advice::NotThisUse,
             audited: Vec::new(),
             command: None,
+            opaque: None,
         }
     }
 

@@ -24,6 +24,7 @@ use crate::dns::Names;
 use crate::drain::Drain;
 use crate::ledger::Ledger;
 use crate::policy::allowance::Allowances;
+use crate::provider::answer::TypedLines;
 use crate::telemetry::label::{Closed, Limit};
 use crate::telemetry::metrics::Metrics;
 use crate::wire::http1::{Bound, Violation};
@@ -47,6 +48,8 @@ pub struct Gateway {
     pub(crate) allowances: Allowances,
     /// The blocked calls of conversations that providers keep.
     pub(crate) blocked: BlockedCalls,
+    /// What tool calls typed into programs that run.
+    pub(crate) typed: TypedLines,
     /// The names that the resolver gave addresses, where there is one.
     pub(crate) names: Option<Arc<Names>>,
 }
@@ -72,6 +75,7 @@ impl Gateway {
             budget,
             allowances: Allowances::default(),
             blocked: BlockedCalls::new(BLOCKED),
+            typed: TypedLines::default(),
             names,
         })
     }

@@ -303,7 +303,7 @@ impl Judge for Snapshot {
 /// Every tool call is denied once the policy has expired.
 fn expired() -> CallVerdict {
     let decision = Decision::builtin("expired", EXPIRED);
-    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new(), command: None }
+    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new(), command: None, opaque: None }
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

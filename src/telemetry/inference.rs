@@ -2,7 +2,8 @@
 
 use prometheus::{Error, Registry};
 
-use super::family::NamedCounters;
+use super::family::{Counters, NamedCounters};
+use super::label::ShellRead;
 use crate::call::{Usage, Vendor};
 use crate::decision::Verdict;
 
@@ -10,6 +11,7 @@ use crate::decision::Verdict;
 #[derive(Debug)]
 pub(super) struct InferenceMetrics {
     calls: NamedCounters,
+    commands: Counters<ShellRead>,
     stripped: NamedCounters,
     tokens: NamedCounters,
 }
@@ -22,6 +24,12 @@ impl InferenceMetrics {
                 "postern_tool_calls_total",
                 "Tool calls of models by verdict.",
                 &["provider", "tool", "verdict"],
+            )?,
+            commands: Counters::new(
+                r,
+                "postern_shell_commands_total",
+                "Calls of shells whose commands were read.",
+                "read",
             )?,
             stripped: NamedCounters::new(
                 r,
@@ -40,6 +48,10 @@ impl InferenceMetrics {
 
     pub(super) fn tool_call(&self, vendor: Vendor, tool: &str, verdict: Verdict) {
         self.calls.add((Some(vendor.as_str()), Some(verdict.as_str())), tool, 1);
+    }
+
+    pub(super) fn shell_call(&self, read: ShellRead) {
+        self.commands.add(read, 1);
     }
 
     pub(super) fn hosted_tool_stripped(&self, vendor: Vendor, tool_type: &str) {

@@ -53,6 +53,13 @@ labels! {
         ToolCall = "tool_call",
     }
 
+    /// How the commands of a call of a shell were read.
+    ShellRead {
+        Literal = "Literal",
+        /// A part of them cannot be told.
+        Opaque = "Opaque",
+    }
+
     /// Why a connection of an agent ended.
     Closed {
         /// Both sides said all they had to say.

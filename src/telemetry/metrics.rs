@@ -11,7 +11,8 @@ use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, 
 use super::family::{Counters, NamedCounters, counter, counters, gauge, gauges, seconds};
 use super::inference::InferenceMetrics;
 use super::label::{
-    Closed, Denied, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, UpstreamError,
+    Closed, Denied, DnsAnswer, Dropped, Export, Interception, Label, Limit, Mode, Reload, ShellRead,
+    UpstreamError,
 };
 use super::requests::RequestMetrics;
 use crate::call::{Service, Usage, Vendor};
@@ -186,6 +187,11 @@ impl Metrics {
     /// A tool call was decided. Beyond 100 names the rest counts as `other`.
     pub fn tool_call(&self, vendor: Vendor, tool: &str, verdict: Verdict) {
         self.inference.tool_call(vendor, tool, verdict);
+    }
+
+    /// The commands of a call of a shell were read.
+    pub fn shell_call(&self, opaque: bool) {
+        self.inference.shell_call(if opaque { ShellRead::Opaque } else { ShellRead::Literal });
     }
 
     /// A hosted tool was taken out of a request. Beyond 100 types the rest counts as `other`.

@@ -197,6 +197,13 @@ fn calls_and_tokens_are_counted() {
 
     assert_eq!((calls("delete_file", "Deny"), calls("get_weather", "Allow")), (1.0, 1.0));
     assert_eq!((tokens("input"), tokens("output")), (7.0, 9.0));
+
+    let run = |id, command: &str| call(0, id, "Bash", &[&json!({"command": command}).to_string()]);
+    for command in ["ls", "$X", "ls -l"] {
+        model.hear(&Anthropic, Streamed, named(&message(&[run("toolu_3", command)], "tool_use")));
+    }
+    model.gateway.wait_for_metric("postern_shell_commands_total", &[("read", "Literal")], 2.0);
+    assert_eq!(model.gateway.metric("postern_shell_commands_total", &[("read", "Opaque")]), 1.0);
 }
 
 /// F14: an answer that is no JSON outside of its calls is refused, or passes with a warning under `failurePolicy: Open`.

@@ -1,8 +1,6 @@
 //! Rules about files, programs and hosts hold for what commands do, in every dialect and for every tool that runs them.
 
-use super::shell_carriers::{
-    Row, SHAPES, TOOLS, assert_in_every_dialect, assert_items_judged, calls, model, reload,
-};
+use super::shell_carriers::{Row, SHAPES, TOOLS, assert_in_every_dialect, assert_items_judged, calls, under};
 
 /// A policy, and commands with the rule that denies each.
 struct Case {
@@ -53,9 +51,8 @@ const CASES: &[Case] = &[
 /// F23, F24: a rule about a kind, a program or a file meets commands that are compound, quoted or otherwise spelled.
 #[test]
 fn rules_hold_for_what_commands_do_whatever_carries_them() {
-    let model = model("");
     for case in CASES {
-        reload(&model, case.spec);
+        let model = under(case.spec);
         assert_in_every_dialect(&model, &calls(&TOOLS, case.rows));
         assert_items_judged(&model, &SHAPES, case.rows);
     }
@@ -64,7 +61,7 @@ fn rules_hold_for_what_commands_do_whatever_carries_them() {
 /// F24: what is allowed by the beginning of a command allows nothing that stands behind it.
 #[test]
 fn an_allowed_command_allows_no_other_beside_it() {
-    let model = model(
+    let model = under(
         "toolDefault: Deny\ntools: [{name: npm, kind: Shell, action: Allow, when: {param: command, operator: StartsWith, values: [npm test]}}, {name: typed, tools: [exec], action: Allow}]",
     );
     let rows: &[Row<'_>] =

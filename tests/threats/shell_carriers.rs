@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::model::{Model, policy};
+use super::model::Model;
 use crate::parity::anthropic::Anthropic;
 use crate::parity::bedrock::{Converse, Invoke};
 use crate::parity::chat::Chat;
@@ -24,16 +24,8 @@ pub(super) const DIALECTS: [&dyn Dialect; 7] =
     [&Anthropic, &Chat, &Responses, &gemini::Sse, &gemini::Array, &Converse, &Invoke];
 
 /// A model whose policy has these lines, and leaves the WebSocket open.
-pub(super) fn model(spec: &str) -> Model {
-    Model::under(&open(spec))
-}
-
-pub(super) fn reload(model: &Model, spec: &str) {
-    model.gateway.reload_policy(&policy(&open(spec)), "success");
-}
-
-fn open(spec: &str) -> String {
-    format!("providerState: Allow\n{spec}")
+pub(super) fn under(spec: &str) -> Model {
+    Model::under(&format!("providerState: Allow\n{spec}"))
 }
 
 /// A call, and the rule that denies it.

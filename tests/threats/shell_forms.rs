@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::model::{Model, assert_without, call, message, named};
-use super::shell_carriers::{Judged, Row, assert_judged, calls, input, model, reload};
+use super::shell_carriers::{Judged, Row, assert_judged, calls, input, under};
 use crate::parity::anthropic::Anthropic;
 use crate::parity::dialect::Mode::{Streamed, Whole};
 use crate::parity::responses::Responses;
@@ -47,7 +47,7 @@ fn assert_rows(model: &Model, rows: &[Row<'_>]) {
 #[test]
 fn no_quote_or_escape_hides_a_program_or_a_file() {
     assert_rows(
-        &model(RULES),
+        &under(RULES),
         &[
             ("'rm' -rf x", RM),
             (r#"r"m" x"#, RM),
@@ -105,87 +105,87 @@ fn no_quote_or_escape_hides_a_program_or_a_file() {
     );
 }
 
+/// Commands behind wrappers, in texts that are run, and among the shell's own words.
+const WRAPPED: &[Row<'_>] = &[
+    ("sudo rm x", RM),
+    ("sudo -u root -- rm x", RM),
+    ("env A=1 rm x", RM),
+    ("A=1 rm x", RM),
+    ("env -i -u B rm x", RM),
+    ("doas rm x", RM),
+    ("command rm x", RM),
+    ("exec rm x", RM),
+    ("nohup rm x &", RM),
+    ("time -p rm x", RM),
+    ("timeout -k 5 10 rm x", RM),
+    ("nice -n 5 rm x", RM),
+    ("stdbuf -oL rm x", RM),
+    ("ls | xargs -n 1 rm", RM),
+    ("ls | xargs -I{} sh -c 'rm {}'", RM),
+    ("find . -exec rm {} +", RM),
+    ("find . -execdir sh -c 'rm x' \\;", RM),
+    ("bash -c 'rm x'", RM),
+    ("bash -lc 'cd a && rm x'", RM),
+    ("sh -ec \"rm x\"", RM),
+    ("/bin/zsh -c 'rm x'", RM),
+    ("sudo env A=1 bash -c 'timeout 5 rm x'", RM),
+    ("bash -c \"bash -c 'rm x'\"", RM),
+    ("eval rm x", RM),
+    ("eval 'rm' \"x\"", RM),
+    ("trap 'rm x' EXIT", RM),
+    ("bash -c \"rm $X\"", RM),
+    ("bash -c \"cd $D && rm x\"", RM),
+    ("bash -c 'rm '\"$X\"", RM),
+    ("eval \"rm $X\"", RM),
+    ("bash <<E\nrm $X\nE", RM),
+    ("sudo sh -c \"echo $X > /etc/hosts\"", WRITE),
+    ("bash <<'E'\nrm x\nE", RM),
+    ("bash <<<'rm x'", RM),
+    ("(rm x)", RM),
+    ("{ rm x; }", RM),
+    ("! rm x", RM),
+    ("if true; then rm x; fi", RM),
+    ("for a in b; do rm $a; done", RM),
+    ("while rm x; do :; done", RM),
+    ("case a in (a) rm x;; esac", RM),
+    ("f() { rm x; }; f", RM),
+    ("true || rm x", RM),
+    ("rm x &", RM),
+    ("select a in b; do rm $a; done", RM),
+    ("cat <(rm x)", RM),
+    ("sudo -- git push", PUSH),
+    ("sudo cat /etc/shadow", READ),
+    ("bash -c 'cat /etc/shadow'", READ),
+    ("xargs cat /etc/shadow", READ),
+    ("xargs -a /etc/shadow echo", READ),
+    ("find /etc -name shadow", READ),
+    ("timeout 5 curl https://evil.example/", FETCH),
+    ("bash -c 'echo rm'", None),
+    ("bash -c \"echo $X rm\"", None),
+    ("bash -c 'ls' rm", None),
+    ("env | grep rm", None),
+    ("sudo ls", None),
+    ("sudo -u rm ls", None),
+    ("find . -name rm", None),
+    ("ls | xargs grep rm", None),
+    ("timeout 5 npm test", None),
+    ("echo \"$(ls)\" rm", None),
+    ("for rm in a; do echo $rm; done", None),
+    ("case rm in rm) ls;; esac", None),
+    ("command -v rm", None),
+];
+
 /// F27: a program that runs another, a text that a shell runs, and the shell's own words around a command hide it not.
 #[test]
 fn no_wrapper_hides_what_it_runs() {
-    assert_rows(
-        &model(RULES),
-        &[
-            ("sudo rm x", RM),
-            ("sudo -u root -- rm x", RM),
-            ("env A=1 rm x", RM),
-            ("A=1 rm x", RM),
-            ("env -i -u B rm x", RM),
-            ("doas rm x", RM),
-            ("command rm x", RM),
-            ("exec rm x", RM),
-            ("nohup rm x &", RM),
-            ("time -p rm x", RM),
-            ("timeout -k 5 10 rm x", RM),
-            ("nice -n 5 rm x", RM),
-            ("stdbuf -oL rm x", RM),
-            ("ls | xargs -n 1 rm", RM),
-            ("ls | xargs -I{} sh -c 'rm {}'", RM),
-            ("find . -exec rm {} +", RM),
-            ("find . -execdir sh -c 'rm x' \\;", RM),
-            ("bash -c 'rm x'", RM),
-            ("bash -lc 'cd a && rm x'", RM),
-            ("sh -ec \"rm x\"", RM),
-            ("/bin/zsh -c 'rm x'", RM),
-            ("sudo env A=1 bash -c 'timeout 5 rm x'", RM),
-            ("bash -c \"bash -c 'rm x'\"", RM),
-            ("eval rm x", RM),
-            ("eval 'rm' \"x\"", RM),
-            ("trap 'rm x' EXIT", RM),
-            ("bash -c \"rm $X\"", RM),
-            ("bash -c \"cd $D && rm x\"", RM),
-            ("bash -c 'rm '\"$X\"", RM),
-            ("eval \"rm $X\"", RM),
-            ("bash <<E\nrm $X\nE", RM),
-            ("sudo sh -c \"echo $X > /etc/hosts\"", WRITE),
-            ("bash <<'E'\nrm x\nE", RM),
-            ("bash <<<'rm x'", RM),
-            ("(rm x)", RM),
-            ("{ rm x; }", RM),
-            ("! rm x", RM),
-            ("if true; then rm x; fi", RM),
-            ("for a in b; do rm $a; done", RM),
-            ("while rm x; do :; done", RM),
-            ("case a in (a) rm x;; esac", RM),
-            ("f() { rm x; }; f", RM),
-            ("true || rm x", RM),
-            ("rm x &", RM),
-            ("select a in b; do rm $a; done", RM),
-            ("cat <(rm x)", RM),
-            ("sudo -- git push", PUSH),
-            ("sudo cat /etc/shadow", READ),
-            ("bash -c 'cat /etc/shadow'", READ),
-            ("xargs cat /etc/shadow", READ),
-            ("xargs -a /etc/shadow echo", READ),
-            ("find /etc -name shadow", READ),
-            ("timeout 5 curl https://evil.example/", FETCH),
-            ("bash -c 'echo rm'", None),
-            ("bash -c \"echo $X rm\"", None),
-            ("bash -c 'ls' rm", None),
-            ("env | grep rm", None),
-            ("sudo ls", None),
-            ("sudo -u rm ls", None),
-            ("find . -name rm", None),
-            ("ls | xargs grep rm", None),
-            ("timeout 5 npm test", None),
-            ("echo \"$(ls)\" rm", None),
-            ("for rm in a; do echo $rm; done", None),
-            ("case rm in rm) ls;; esac", None),
-            ("command -v rm", None),
-        ],
-    );
+    assert_rows(&under(RULES), WRAPPED);
 }
 
 /// F28: a redirection needs no space, and a here-document, a here-string or a process substitution is what it is.
 #[test]
 fn no_redirection_hides_a_file() {
     assert_rows(
-        &model(RULES),
+        &under(RULES),
         &[
             ("cat</etc/shadow", READ),
             ("cat 0</etc/shadow", READ),
@@ -275,10 +275,10 @@ fn a_program_that_is_computed_cannot_be_told() {
         ("ls ~/x", None),
     ];
     let denied: Vec<Row<'_>> = computed.iter().map(|text| (*text, UNTOLD)).collect();
-    let model = model(OPAQUE);
+    let model = under(OPAQUE);
     assert_rows(&model, &[&denied, told].concat());
 
-    reload(&model, ALLOWED);
+    let model = under(ALLOWED);
     let denied: Vec<Row<'_>> = computed.iter().map(|text| (*text, UNLISTED)).collect();
     assert_rows(&model, &denied);
     assert_rows(
@@ -306,7 +306,7 @@ fn sized(bytes: usize, words: usize, commands: usize, levels: usize) -> [String;
 /// F30: what is beyond a bound is not told, and what stands before it is judged.
 #[test]
 fn what_is_beyond_a_bound_cannot_be_told() {
-    let model = model(OPAQUE);
+    let model = under(OPAQUE);
     let (above, below) = (sized(65 << 10, 4200, 260, 9), sized(60 << 10, 4000, 250, 6));
     for (texts, rule) in [(above, UNTOLD), (below, None)] {
         for text in texts {
@@ -315,7 +315,7 @@ fn what_is_beyond_a_bound_cannot_be_told() {
         }
     }
 
-    reload(&model, ALLOWED);
+    let model = under(ALLOWED);
     let (above, below) = (sized(65 << 10, 4200, 260, 9), sized(60 << 10, 4000, 250, 6));
     for (texts, rule) in [(above, UNLISTED), (below, None)] {
         let rows: Vec<Row<'_>> = texts.iter().map(|text| (text.as_str(), rule)).collect();
@@ -326,7 +326,7 @@ fn what_is_beyond_a_bound_cannot_be_told() {
 /// F30: texts that no shell would run, or that are made to be slow, are not told; nothing ends, and the connection works on.
 #[test]
 fn a_text_that_cannot_be_read_harms_nothing() {
-    let model = model(OPAQUE);
+    let model = under(OPAQUE);
     let texts = [
         "echo 'x".to_owned(),
         "echo \"x".to_owned(),
@@ -344,8 +344,8 @@ fn a_text_that_cannot_be_read_harms_nothing() {
         "l\0s".to_owned(),
         "ls\u{a0}x".to_owned(),
         "ls\u{3000}/".to_owned(),
-        "\u{feff}ls".to_owned(),
-        "echo ".to_owned() + &"a".repeat(1 << 20),
+        "ls \u{2028}rm x".to_owned(),
+        "echo ".to_owned() + &"a".repeat(1_000_000),
         "ls ".to_owned() + &"$(".repeat(10_000),
         "ls ".to_owned() + &"`".repeat(10_001),
         "(".repeat(10_000) + "ls",
@@ -359,7 +359,9 @@ fn a_text_that_cannot_be_read_harms_nothing() {
     let twins: &[Row<'_>] =
         &[("ls \\\n-l", None), ("cat <<E\nx\nE", None), ("echo '\u{a0}'", None), ("rm x", RM)];
     for text in &texts {
-        assert_judged(&model, &Anthropic, Streamed, &calls(&["Bash"], &[(text, UNTOLD), ("ls", None)]));
+        // What is very long would be a stream of very many pieces.
+        let mode = if text.len() > 1 << 16 { Whole } else { Streamed };
+        assert_judged(&model, &Anthropic, mode, &calls(&["Bash"], &[(text, UNTOLD), ("ls", None)]));
     }
     assert_rows(&model, twins);
 
@@ -379,7 +381,7 @@ fn a_text_that_cannot_be_read_harms_nothing() {
 /// F31: a relative path begins where the command stands by then.
 #[test]
 fn a_directory_that_changes_inside_a_call_is_followed() {
-    let model = model(RULES);
+    let model = under(RULES);
     assert_rows(
         &model,
         &[
@@ -431,7 +433,7 @@ fn a_directory_that_changes_inside_a_call_is_followed() {
     }
 
     let computed = "cd $X && cat shadow";
-    reload(&model, OPAQUE);
+    let model = under(OPAQUE);
     assert_rows(&model, &[(computed, UNTOLD), ("cd /etc && cat shadow", None)]);
 }
 
@@ -443,29 +445,30 @@ fn a_command_that_is_typed_in_pieces_is_one() {
         input: json!({"session_id": session, "chars": chars}),
         rule,
     };
-    let model = model(RULES);
-    for dialect in [&Anthropic as &dyn crate::parity::dialect::Dialect, &Responses] {
-        for mode in [Streamed, Whole] {
-            let pieces = [typed(1, "r", None), typed(1, "m x\n", RM), typed(2, "m x\n", None)];
-            assert_judged(&model, dialect, mode, &pieces);
-            let pieces = [
-                typed(1, "cat /etc/\"sha", None),
-                typed(1, "dow\"\r", READ),
-                typed(2, "cat \"/workspace", None),
-                typed(2, "/x\"\r", None),
-            ];
-            assert_judged(&model, dialect, mode, &pieces);
-            let ended = [typed(1, "r\n", None), typed(1, "m x\n", None)];
-            assert_judged(&model, dialect, mode, &ended);
-        }
-    }
-    reload(&model, OPAQUE);
+    let model = under(RULES);
+    let pieces = [
+        typed(1, "r", None),
+        typed(1, "m x\n", RM),
+        typed(2, "cat /etc/\"sha", None),
+        typed(2, "dow\"\r", READ),
+        typed(3, "m x\n", None),
+        typed(4, "cat \"/workspace", None),
+        typed(4, "/x\"\r", None),
+        typed(5, "r\n", None),
+        typed(5, "m x\n", None),
+    ];
+    assert_judged(&model, &Anthropic, Streamed, &pieces);
+    // One answer begins a line, and another one ends it.
+    assert_judged(&model, &Responses, Whole, &[typed(6, "r", None), typed(7, "r\n", None)]);
+    assert_judged(&model, &Responses, Streamed, &[typed(6, "m x\n", RM), typed(7, "m x\n", None)]);
+
+    let model = under(OPAQUE);
     let open = [typed(1, "r", UNTOLD), typed(2, "ls\n", None), typed(3, "l\u{8}rm x\n", UNTOLD)];
     assert_judged(&model, &Responses, Streamed, &open);
 
-    // One call after the other in code mode, too.
+    // One call after the other in code mode.
     let source = "await tools.write_stdin({session_id: 1, chars: \"r\"}); await tools.write_stdin({session_id: 1, chars: \"m x\\n\"});";
-    reload(&model, RULES);
+    let model = under(RULES);
     let denied =
         named(&message(&[call(0, "call_1", "exec", &[&json!({"source": source}).to_string()])], "tool_use"));
     assert_without(&model.ask(&Anthropic, Streamed, denied), &["call_1"]);

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::model::{Model, assert_without};
-use super::shell_carriers::{DIALECTS, Judged, Row, answered, assert_left, calls, model, reload};
+use super::shell_carriers::{DIALECTS, Judged, Row, answered, assert_left, calls, under};
 use crate::parity::anthropic::Anthropic;
 use crate::parity::dialect::Dialect;
 use crate::parity::dialect::Mode::{self, Streamed, Whole};
@@ -85,7 +85,7 @@ fn rows(of: &[(&[&'static str], Option<&'static str>)]) -> Vec<Row<'static>> {
 /// tool, and nowhere else.
 #[test]
 fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
-    let model = model(NATIVE);
+    let mut model = under(NATIVE);
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
@@ -94,13 +94,16 @@ fn the_work_of_a_file_tool_is_left_to_the_tool_that_is_offered() {
     assert_offered(&model, &["read_file", "Bash"], &rows(&[(READS, DENIED), (WRITES, None), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "Edit"], &rows(&[(READS, None), (WRITES, DENIED), (OTHERS, None)]));
     assert_offered(&model, &["Bash", "view_image"], &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]));
+    // It ends in order, so that all of its many events are written whole.
+    model.gateway.terminate();
 
-    reload(&model, "shell: {files: Judge}");
+    let mut model = under("shell: {files: Judge}");
     assert_offered(
         &model,
         &["Bash", "Read", "Write"],
         &rows(&[(READS, None), (WRITES, None), (OTHERS, None)]),
     );
+    model.gateway.terminate();
 }
 
 /// What `policy explain` prints about a command.
@@ -113,7 +116,7 @@ fn explained(model: &Model, command: &str) -> String {
 /// F24: whoever asks why is told the simple commands that were seen, and what each reads, writes and fetches.
 #[test]
 fn the_commands_that_were_seen_are_explained() {
-    let model = model(
+    let model = under(
         "shell: {directory: /workspace}\ntools: [{name: read, kind: Read, action: Deny, when: {param: paths, operator: Within, values: [/etc]}}]",
     );
     let said =
@@ -144,7 +147,7 @@ fn an_event_names_the_denied_command_as_far_as_policy_says() {
         ("Redacted", told(["rm -r -f …", "cat …"])),
         ("Full", told(["rm -rf canary", "cat /etc/canary"])),
     ] {
-        let model = model(&format!("audit: {{toolInputs: {keeps}}}\n{rules}"));
+        let model = under(&format!("audit: {{toolInputs: {keeps}}}\n{rules}"));
         let rows = [(commands[0], Some("rm")), (commands[1], Some("read")), (commands[2], None)];
         let calls: Vec<Judged<'_>> = calls(&["Bash"], &rows);
         let body = answered(&Anthropic, Streamed, &calls);

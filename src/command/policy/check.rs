@@ -45,8 +45,13 @@ fn summary(documents: &[Document], revision: &str) -> String {
     format!("{policies}, {}, revision {revision}\n{notes}", counted(rules, "rule", "rules"))
 }
 
-/// What rules with `Within` or `NotWithin` do not judge, where there are any.
+/// What rules with `Within` or `NotWithin` do not judge, where there are any and nothing says where such paths begin.
 fn relative_paths(documents: &[Document]) -> Option<String> {
+    let says =
+        |document: &Document| document.spec.shell.as_ref().is_some_and(|shell| shell.directory.is_some());
+    if documents.iter().any(says) {
+        return None;
+    }
     let rules: Vec<&str> = documents
         .iter()
         .flat_map(|document| &document.spec.tools)

@@ -9,7 +9,9 @@ use crate::call::{CallNote, CallVerdict, Input, Inputs, Judge, Start};
 use crate::config::limits;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
-use crate::provider::answer::{CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm};
+use crate::provider::answer::{
+    CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm, TypedLines,
+};
 use crate::provider::kind::{self, Offered};
 use crate::wire::json;
 
@@ -83,6 +85,8 @@ fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
         inputs: Inputs::Full,
         writes: true,
         offered: offered.clone(),
+        conversation: String::new(),
+        typed: TypedLines::default(),
     })
 }
 
@@ -129,7 +133,7 @@ fn of_input<'a>(
     (input, note): (Input<'a>, &CallNote),
 ) -> Explanation {
     let decided = ShownDecision::from(&note.verdict.decision);
-    let read = kind::read_commands((name, namespace), input, offered, &policy.shell(), "");
+    let read = kind::read_commands((name, namespace), input, offered, &policy.shell(), &[]);
     let mut asked = read.asked(input);
     let decides =
         asked.iter().position(|call| ShownDecision::from(&policy.complete(call).decision) == decided);

@@ -251,7 +251,7 @@ impl AskedCall {
         let input = json.as_ref().map_or(Input::Text(&text), Input::Json);
         // Commands that are written beside an input are read as those of a shell.
         let commands = serde_json::json!({"commands": self.commands});
-        let read = kind::read_commands((SHELL, None), Input::Json(&commands), offered, &policy.shell(), "");
+        let read = kind::read_commands((SHELL, None), Input::Json(&commands), offered, &policy.shell(), &[]);
         let is_shell = facts.as_ref().is_some_and(|facts| facts.kind == Kind::Shell);
         let shell = read.facts.and_then(|facts| facts.into_iter().next()).and_then(|facts| facts.shell);
         let facts = facts.map(|facts| Facts { shell: shell.filter(|_| is_shell), ..facts });

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::nested::{self, InnerCall, Nested};
 use super::script::ScriptCall;
-use super::typed::TypedLines;
 use super::{GuardSettings, InputForm};
 use crate::call::{CallVerdict, Input, Judge, KindsBy, ToolCall};
 use crate::provider::kind::{self, Offered};
@@ -55,15 +54,14 @@ impl CallJudgement {
 /// Decides about a call by its whole input.
 pub(super) fn complete(
     settings: &GuardSettings,
-    typed: &mut TypedLines,
     tool: (&str, Option<&str>),
     form: InputForm,
     input: &str,
 ) -> CallJudgement {
     match form {
-        InputForm::Text => judge(settings, typed, tool, Input::Text(input), 0),
+        InputForm::Text => judge(settings, tool, Input::Text(input), 0),
         InputForm::Json => match parse(input, settings.limits.json) {
-            Ok(json) => judge(settings, typed, tool, Input::Json(&json), 0),
+            Ok(json) => judge(settings, tool, Input::Json(&json), 0),
             Err(reason) => CallJudgement::builtin("unparseable", reason),
         },
     }
@@ -82,15 +80,14 @@ pub(super) fn unread(
 
 fn judge(
     settings: &GuardSettings,
-    typed: &mut TypedLines,
     tool: (&str, Option<&str>),
     input: Input<'_>,
     depth: usize,
 ) -> CallJudgement {
-    let before = typed.before(tool, input);
-    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input, before);
+    let before = settings.typed.before(&settings.conversation, tool, input);
+    let (verdict, kinds_by) = ask(&*settings.judge, &settings.offered, tool, input, &before);
     if !verdict.decision.denies() {
-        typed.add(tool, input);
+        settings.typed.add(&settings.conversation, tool, input);
     }
     // An unread input changes nothing if the wrapper is denied anyway, or if no call inside it could be.
     let denies = |writes| !verdict.decision.denies() && settings.judge.denies(writes);
@@ -111,11 +108,11 @@ fn judge(
                 keys: None,
             });
             let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
-            inside(settings, typed, outer, calls.collect(), depth)
+            inside(settings, outer, calls.collect(), depth)
         }
         Nested::Script(script) => {
             let outer = CallJudgement { kinds_by, ..CallJudgement::of(verdict) };
-            let ruling = inside(settings, typed, outer, script.calls, depth);
+            let ruling = inside(settings, outer, script.calls, depth);
             match script.reaches {
                 Some(why) if !ruling.verdict.decision.denies() && settings.judge.denies(false) => {
                     CallJudgement::builtin("unparseable", format!("The script could call any tool: {why}"))
@@ -129,7 +126,6 @@ fn judge(
 /// Decides about the calls inside a call; one denial is enough.
 fn inside(
     settings: &GuardSettings,
-    typed: &mut TypedLines,
     mut ruling: CallJudgement,
     calls: Vec<ScriptCall>,
     depth: usize,
@@ -144,8 +140,8 @@ fn inside(
     }
     for ScriptCall { name, input, keys } in calls {
         let inner = match &input {
-            Some(Value::String(text)) => judge(settings, typed, (&name, None), Input::Text(text), depth + 1),
-            Some(json) => judge(settings, typed, (&name, None), Input::Json(json), depth + 1),
+            Some(Value::String(text)) => judge(settings, (&name, None), Input::Text(text), depth + 1),
+            Some(json) => judge(settings, (&name, None), Input::Json(json), depth + 1),
             None => {
                 let tool = kind::outlined(&name, keys.as_ref(), &settings.offered);
                 let kinds_by = Some(tool.by).filter(|_| !tool.kinds.is_empty());
@@ -178,13 +174,14 @@ fn inside(
 }
 
 /// Asks about every kind that a call is; one denial is enough. Calls inside it are others. Returns how its kinds are
-/// known, too, where it has any. `typed`: what was typed before into the program that the call types into.
+/// known, too, where it has any. `typed`: what may have been typed before into the
+/// program that the call types into.
 pub fn ask<'a>(
     judge: &dyn Judge,
     offered: &Offered,
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
-    typed: &str,
+    typed: &[String],
 ) -> (CallVerdict, Option<KindsBy>) {
     let read = kind::read_commands((name, namespace), input, offered, &judge.shell(), typed);
     let kinds_by = Some(read.tool.by).filter(|_| !read.tool.kinds.is_empty());
@@ -196,6 +193,7 @@ pub fn ask<'a>(
 fn together(one: CallVerdict, other: CallVerdict) -> CallVerdict {
     let rank = |verdict: &CallVerdict| (verdict.decision.denies(), verdict.decision.would_deny());
     let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
+    stricter.opaque = stricter.opaque.or(weaker.opaque);
     for audited in weaker.audited {
         if !stricter.audited.contains(&audited) {
             stricter.audited.push(audited);

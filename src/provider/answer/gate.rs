@@ -3,7 +3,6 @@
 use super::call::{CallHead, CallOutcome, InputForm, PendingCall, Phase};
 use super::decide::{self, CallJudgement};
 use super::note::{self, How};
-use super::typed::TypedLines;
 use super::{GuardSettings, refusal};
 use crate::call::{AnswerFacts, BlockedCall, CallNote, CallVerdict, KindsBy, Start};
 use crate::provider::kind;
@@ -11,8 +10,6 @@ use crate::provider::kind;
 /// The one place through which a dialect's transcript asks about calls and reports facts.
 pub struct Gate {
     settings: GuardSettings,
-    /// What the answer's calls typed so far.
-    typed: TypedLines,
     /// Whether nothing can be denied, so that bytes pass as received.
     observes: bool,
     /// Whether the answer broke off or was stopped: no call becomes complete any more.
@@ -30,7 +27,6 @@ impl Gate {
         let observes = !settings.judge.denies(settings.writes);
         Self {
             settings,
-            typed: TypedLines::default(),
             observes,
             given_up: false,
             kept_bytes: 0,
@@ -209,7 +205,7 @@ impl Gate {
                 format!("The tool's input is longer than {most} bytes (limits.toolInputBytes)"),
             )
         } else {
-            decide::complete(&self.settings, &mut self.typed, tool, call.form, &call.input)
+            decide::complete(&self.settings, tool, call.form, &call.input)
         };
         // Its beginning went on already: a denial because it cannot be read would come too late.
         if !call.is_held() && ruling.unread {

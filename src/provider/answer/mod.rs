@@ -38,6 +38,7 @@ pub use decide::ask;
 pub use gate::Gate;
 pub use guard::Guard;
 pub use part::{AnswerPart, Out, Received, StreamEvent};
+pub use typed::TypedLines;
 pub(in crate::provider) use unread::may_hold_call;
 
 use crate::call::{Inputs, Judge};
@@ -154,6 +155,10 @@ pub struct GuardSettings {
     pub writes: bool,
     /// The definitions in the request of tools that the catalogue does not know.
     pub offered: Offered,
+    /// What the client calls its conversation; empty where it does not.
+    pub conversation: String,
+    /// What calls of this and other answers typed into programs that run.
+    pub typed: TypedLines,
 }
 
 /// Whether an answer that cannot be understood is stopped.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
+use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript, TypedLines};
 use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
@@ -127,6 +127,8 @@ pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
         inputs: Inputs::Full,
         writes: true,
         offered: Offered::default(),
+        conversation: String::new(),
+        typed: TypedLines::default(),
     }
 }
 

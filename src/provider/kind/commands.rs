@@ -12,8 +12,8 @@ use crate::call::{Input, Place, ShellTerms};
 pub(super) struct CommandQuestion<'a> {
     pub(super) name: &'a str,
     pub(super) terms: &'a ShellTerms,
-    /// What was typed before.
-    pub(super) typed: &'a str,
+    /// What may have been typed before.
+    pub(super) typed: &'a [String],
 }
 
 /// Where the commands of an input stand.
@@ -73,13 +73,13 @@ fn known(
     language: Language,
 ) -> CommandReading {
     let mut sources = reading::sources(takes, json);
-    let line;
+    let mut lines = Vec::new();
     if language == Language::Typed
-        && !asked.typed.is_empty()
-        && let Some(CommandSource::Text(text)) = sources.first_mut()
+        && let Some(CommandSource::Text(text)) = sources.first()
     {
-        line = [asked.typed, text].concat();
-        *text = &line;
+        lines.extend(asked.typed.iter().map(|before| [before, *text].concat()));
     }
+    // The text stays by itself, too: whether the line before was ended otherwise is not known.
+    sources.extend(lines.iter().map(|line| CommandSource::Text(line)));
     shell::read(&sources, language, start)
 }

@@ -151,14 +151,14 @@ pub fn read<'a>(
     read_with((name, namespace), input, offered, |_, _| None)
 }
 
-/// Reads what a call of a tool does, and what its commands do as far as policy asks for it. `typed` is what was typed
-/// before into the program that the call types into.
+/// Reads what a call of a tool does, and what its commands do as far as policy asks for it. `typed` is what may have been
+/// typed before into the program that the call types into.
 pub fn read_commands<'a>(
     (name, namespace): (&'a str, Option<&'a str>),
     input: Input<'a>,
     offered: &Offered,
     terms: &ShellTerms,
-    typed: &str,
+    typed: &[String],
 ) -> ReadCall<'a> {
     let asked = CommandQuestion { name, terms, typed };
     let mut call = read_with((name, namespace), input, offered, |from, input| {

@@ -131,6 +131,8 @@ impl ResponseGuard<'_> {
             inputs: policy.tool_inputs(),
             writes,
             offered,
+            conversation: self.model_request.facts.session.clone().unwrap_or_default(),
+            typed: self.session.gateway.typed.clone(),
         }
     }
 

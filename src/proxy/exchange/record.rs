@@ -181,6 +181,9 @@ impl Record {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
             self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
+            if let Some(opaque) = note.verdict.opaque {
+                self.session.gateway.metrics.shell_call(opaque);
+            }
             let call = event::ToolCall::from(note);
             for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
                 .chain(audited.into_iter().map(|decision| (Kind::Policy, decision)))

@@ -1,9 +1,14 @@
 //! Real commands against policies, read as the gateway reads them: what a rule means holds however a shell spells it.
 
-use postern::call::{Input, Shape, ToolDefinition};
+use std::sync::Arc;
+
+use postern::call::{Input, Inputs, Shape, ToolDefinition};
 use postern::policy::Policy;
-use postern::provider::answer::ask;
+use postern::provider::answer::{
+    CallHead, CallOutcome, FailurePolicy, Gate, GuardLimits, GuardSettings, TypedLines, ask,
+};
 use postern::provider::kind::Offered;
+use postern::wire::json;
 use serde_json::{Value, json};
 
 use super::{namespaced, policy, ruled, rules};
@@ -16,7 +21,7 @@ fn called(policy: &Policy, tool: &str, input: &Value) -> String {
             Input::Json(other)
         }
     };
-    ruled(&ask(policy, &Offered::default(), (tool, None), input, "").0.decision)
+    ruled(&ask(policy, &Offered::default(), (tool, None), input, &[]).0.decision)
 }
 
 fn bash(policy: &Policy, command: &str) -> String {
@@ -137,6 +142,19 @@ fn a_patch_in_a_command_begins_in_the_directory() {
     let command = |file: &str| json!({"cmd": format!("apply_patch <<'EOF'\n{}\nEOF\n", patch(file))});
     assert_eq!(called(&policy, "exec_command", &command("ci/x.yml")), "Deny agents/p/w");
     assert_eq!(called(&policy, "exec_command", &command("src/x.rs")), "Allow");
+    let moved = json!({"cmd": format!("cd ci && apply_patch <<'EOF'\n{}\nEOF\n", patch("x.yml"))});
+    assert_eq!(called(&policy, "exec_command", &moved), "Deny agents/p/w");
+    let mut within = command("x.yml");
+    within["workdir"] = json!("/workspace/ci");
+    assert_eq!(called(&policy, "exec_command", &within), "Deny agents/p/w");
+    within["workdir"] = json!("/workspace/src");
+    assert_eq!(called(&policy, "exec_command", &within), "Allow");
+    for (path, expected) in
+        [("ci/x.yml", "Deny agents/p/w"), ("./ci/x", "Deny agents/p/w"), ("src/x", "Allow")]
+    {
+        let input = json!({"file_path": path, "content": "x"});
+        assert_eq!(called(&policy, "Write", &input), expected, "{path}");
+    }
     let elsewhere = json!({"cmd": format!("cd ci; apply_patch <<'EOF'\n{}\nEOF\n", patch("x.yml"))});
     assert_eq!(called(&policy, "exec_command", &elsewhere), "Deny agents/p/w");
     assert_eq!(called(&policy, "apply_patch", &json!(patch("ci/x.yml"))), "Deny agents/p/w");
@@ -160,7 +178,7 @@ fn a_file_tools_work_is_left_to_it_where_it_is_offered() {
     };
     let asked = |offered: &Offered, command: &str| {
         let input = json!({ "command": command });
-        let decision = ask(&native, offered, ("Bash", None), Input::Json(&input), "").0.decision;
+        let decision = ask(&native, offered, ("Bash", None), Input::Json(&input), &[]).0.decision;
         (ruled(&decision), decision.why().to_owned())
     };
     let claude = offering(&["Bash", "Grep", "Read", "Write"]);
@@ -176,4 +194,68 @@ fn a_file_tools_work_is_left_to_it_where_it_is_offered() {
     }
     let codex = offering(&["exec_command", "write_stdin", "update_plan", "view_image"]);
     assert_eq!(asked(&codex, "cat src/main.rs").0, "Allow", "no tool reads files as texts");
+}
+
+/// The settings of answers under a policy, one conversation after the other.
+fn settings(policy: Policy, inputs: Inputs) -> GuardSettings {
+    let limits = GuardLimits {
+        event_bytes: 1 << 20,
+        tool_input_bytes: 1 << 20,
+        body_bytes: 1 << 20,
+        json: json::Limits::default(),
+    };
+    GuardSettings {
+        judge: Arc::new(policy),
+        failure: FailurePolicy::Closed,
+        limits,
+        inputs,
+        writes: true,
+        offered: Offered::default(),
+        conversation: "c".to_owned(),
+        typed: TypedLines::default(),
+    }
+}
+
+#[test]
+fn what_is_typed_joins_what_answers_before_it_typed() {
+    let settings = settings(holes(), Inputs::Hash);
+    let denies = |settings: &GuardSettings, session: u32, chars: &str| {
+        let input = json!({"session_id": session, "chars": chars}).to_string();
+        let outcome = Gate::new(settings.clone()).whole(&CallHead::new("1", "write_stdin"), &input);
+        outcome != CallOutcome::Passes
+    };
+    let typed = |session: u32, chars: &str| denies(&settings, session, chars);
+    assert!(!typed(1, "cat /etc/\"sha") && typed(1, "dow\"\n"), "the line goes on in the next answer");
+    assert!(!typed(2, "q") && typed(2, "cat /etc/shadow\n"), "another program may have taken the first text");
+    assert!(!typed(3, "rm ") && typed(3, "-f x\r"));
+    assert!(!typed(4, "cat /etc/\"sha") && !typed(5, "dow\"\n"), "another program");
+    let other = GuardSettings { conversation: "d".to_owned(), ..settings.clone() };
+    assert!(!denies(&other, 4, "dow\"\n"), "another conversation");
+    assert!(!typed(6, "cat /workspace/") && !typed(6, "x\n") && !typed(6, "dow\n"));
+    for (number, sign) in "rm -r -f build\n".chars().enumerate() {
+        assert_eq!(typed(7, &sign.to_string()), number == 7, "{sign:?}");
+    }
+}
+
+#[test]
+fn the_event_of_a_denied_call_names_its_command() {
+    for (inputs, input, told) in [
+        (Inputs::Hash, "ls && rm -f secret", None),
+        (Inputs::Redacted, "ls && rm -f secret", Some("rm -f …")),
+        (Inputs::Full, "ls && rm -f \"the secret\"", Some("rm -f the secret")),
+        (Inputs::Full, "ls && cat < /etc/passwd", Some("cat")),
+        (Inputs::Full, "ls && echo {} > .claude/settings.json", Some("echo {}")),
+        (Inputs::Full, "ls", None),
+    ] {
+        let mut gate = Gate::new(settings(holes(), inputs));
+        gate.whole(&CallHead::new("1", "Bash"), &json!({ "command": input }).to_string());
+        let note = gate.take_notes().remove(0);
+        assert_eq!(note.command.as_deref(), told, "{input}");
+        assert_eq!(note.verdict.opaque, Some(false), "{input}");
+    }
+    let mut gate = Gate::new(settings(holes(), Inputs::Hash));
+    gate.whole(&CallHead::new("1", "Bash"), &json!({"command": "$X y"}).to_string());
+    gate.whole(&CallHead::new("2", "WebFetch"), &json!({"url": "https://a.example"}).to_string());
+    let opaque: Vec<Option<bool>> = gate.take_notes().iter().map(|note| note.verdict.opaque).collect();
+    assert_eq!(opaque, [Some(true), None]);
 }

@@ -95,7 +95,8 @@ impl Judge for Policy {
             derived.audits(self, call, &mut all);
             all
         };
-        CallVerdict { command, ..verdict(judgement, advice, audits) }
+        let opaque = call.facts.and_then(|facts| facts.shell.as_ref()).map(|shell| shell.is_opaque);
+        CallVerdict { command, opaque, ..verdict(judgement, advice, audits) }
     }
 
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
@@ -124,7 +125,13 @@ impl Policy {
             }
             Mode::AuditOnly | Mode::Enforced { .. } => return None,
         };
-        Some(CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new(), command: None })
+        Some(CallVerdict {
+            decision,
+            advice: Advice::NotAvailable,
+            audited: Vec::new(),
+            command: None,
+            opaque: None,
+        })
     }
 
     /// Decides as far as that needs no input.
@@ -234,7 +241,7 @@ fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<De
     if judgement.decision.verdict != decision::Verdict::Deny {
         audited.extend(audits());
     }
-    CallVerdict { decision: judgement.decision, advice, audited, command: None }
+    CallVerdict { decision: judgement.decision, advice, audited, command: None, opaque: None }
 }
 
 impl Policy {

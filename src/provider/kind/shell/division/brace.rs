@@ -7,6 +7,9 @@ use super::{Word, WordForm};
 /// The most members of a list.
 const MOST_MEMBERS: usize = 1024;
 
+/// The most signs and expansions of a word that has lists.
+const MOST_MARKS: usize = 2 * MOST_MEMBERS;
+
 /// A list in a word: from its `{` to its `}`, with the commas between.
 struct BraceList {
     open: usize,
@@ -16,10 +19,11 @@ struct BraceList {
 
 /// Adds the words that a word with brace lists or separators stands for.
 pub(super) fn expand(raw: RawWord, state: &mut State, words: &mut Vec<Word>) -> Step<()> {
+    bound(raw.marks.len(), MOST_MARKS, state)?;
     let is_quoted = raw.quoted.is_some();
     let mut waiting = vec![raw];
     while let Some(raw) = waiting.pop() {
-        state.charge(raw.text.len() + 1)?;
+        state.charge(raw.text.len() + raw.marks.len() + 1)?;
         let Some(list) = first_list(&raw) else {
             split(&raw, is_quoted, state, words)?;
             continue;
@@ -30,7 +34,7 @@ pub(super) fn expand(raw: RawWord, state: &mut State, words: &mut Vec<Word>) -> 
             let mut one = part(&raw, 0, list.open);
             append(&mut one, &member);
             append(&mut one, &suffix);
-            state.charge(one.text.len() + 1)?;
+            state.charge(one.text.len() + one.marks.len() + 1)?;
             waiting.push(one);
         }
     }
@@ -67,7 +71,7 @@ fn members(raw: &RawWord, list: &BraceList, state: &mut State) -> Step<Vec<RawWo
         let Bound::Number(last) = last else { return Err(Stop) };
         let step = step.unsigned_abs().max(1);
         let count = first.abs_diff(last) / step + 1;
-        bound_members(usize::try_from(count).unwrap_or(usize::MAX), state)?;
+        bound(usize::try_from(count).unwrap_or(usize::MAX), MOST_MEMBERS, state)?;
         let number = |turn: u64| {
             let distance = i64::try_from(turn * step).unwrap_or_default();
             let number = if last < first { first - distance } else { first + distance };
@@ -75,15 +79,15 @@ fn members(raw: &RawWord, list: &BraceList, state: &mut State) -> Step<Vec<RawWo
         };
         return Ok((0..count).map(number).collect());
     }
-    bound_members(list.commas.len() + 1, state)?;
+    bound(list.commas.len() + 1, MOST_MEMBERS, state)?;
     let starts = std::iter::once(list.open).chain(list.commas.iter().copied());
     let ends = list.commas.iter().copied().chain([list.close]);
     Ok(starts.zip(ends).map(|(start, end)| part(raw, start + 1, end)).collect())
 }
 
-fn bound_members(count: usize, state: &mut State) -> Step<()> {
-    state.is_opaque |= count > MOST_MEMBERS;
-    if count > MOST_MEMBERS { Err(Stop) } else { Ok(()) }
+fn bound(count: usize, most: usize, state: &mut State) -> Step<()> {
+    state.is_opaque |= count > most;
+    if count > most { Err(Stop) } else { Ok(()) }
 }
 
 #[derive(Clone, Copy)]

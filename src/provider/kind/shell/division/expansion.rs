@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
             self.state.is_opaque = true;
         }
         let (place, first) = (self.state.place.clone(), self.state.count());
-        self.state.read_nested(&text);
+        self.state.read_nested(&text)?;
         self.state.pipe_since(first);
         self.state.place = place;
         word.mark(MarkKind::Computed);

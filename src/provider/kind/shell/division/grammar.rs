@@ -65,7 +65,11 @@ impl Reader<'_, '_> {
 
     /// The word of the grammar that stands here.
     fn keyword(&mut self) -> Option<&'static str> {
-        self.peek();
+        let first = self.peek()?;
+        // Asked several times for each command.
+        if !b"iteufswdc{}![]".contains(&first) {
+            return None;
+        }
         let rest = self.rest();
         let length = rest.bytes().take(9).take_while(|byte| !b" \t\n;&|<>()".contains(byte)).count();
         let word = rest.get(..length)?;

@@ -43,7 +43,7 @@ impl Reader<'_, '_> {
             let place = std::mem::replace(&mut self.state.place, document.place);
             let word = if document.is_quoted { quoted(text) } else { expanded(&text, self.state)? };
             self.state.place = place;
-            self.state.run_document(document.number, &word);
+            self.state.run_document(document.number, &word)?;
             if let Some(place) = self.state.documents.get_mut(document.number) {
                 *place = Some(word);
             }

@@ -63,22 +63,28 @@ fn joined(base: &str, path: &str) -> WorkingDirectory {
     if base.len() + path.len() > MOST_BYTES {
         return WorkingDirectory::Computed;
     }
-    let mut names: Vec<&str> = Vec::new();
     let is_absolute = path.starts_with('/') || base.starts_with('/');
-    let base = if path.starts_with('/') { "" } else { base };
-    for name in base.split('/').chain(path.split('/')) {
+    // The base has no `.`, and `..` only in front where it is relative.
+    let mut joined =
+        if path.starts_with('/') { String::new() } else { base.trim_end_matches('/').to_owned() };
+    for name in path.split('/') {
+        let last = joined.rfind('/').map_or(0, |at| at + 1);
+        let can_leave = !joined.is_empty() && joined.get(last..) != Some("..");
         match name {
             "" | "." => {}
-            ".." if names.last().is_some_and(|last| *last != "..") => {
-                names.pop();
-            }
+            ".." if can_leave => joined.truncate(last.saturating_sub(1)),
             ".." if is_absolute => {}
-            name => names.push(name),
+            name => {
+                if is_absolute || !joined.is_empty() {
+                    joined.push('/');
+                }
+                joined.push_str(name);
+            }
         }
     }
-    match (is_absolute, names.is_empty()) {
-        (true, _) => WorkingDirectory::At(format!("/{}", names.join("/"))),
+    match (is_absolute, joined.is_empty()) {
+        (true, true) => WorkingDirectory::At("/".to_owned()),
         (false, true) => WorkingDirectory::Unsaid,
-        (false, false) => WorkingDirectory::At(names.join("/")),
+        (_, false) => WorkingDirectory::At(joined),
     }
 }

@@ -19,16 +19,24 @@ impl<'t, 's> Reader<'t, 's> {
     }
 
     /// The next byte, behind backslashes that continue a line.
+    #[inline]
     pub(super) fn peek(&mut self) -> Option<u8> {
         #[cfg(test)]
         count_steps(1);
+        match self.raw() {
+            Some(b'\\') => self.peek_behind_lines(),
+            byte => byte,
+        }
+    }
+
+    fn peek_behind_lines(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at) == Some(&b'\\') && bytes.get(self.at + 1) == Some(&b'\n') {
             #[cfg(test)]
             count_steps(1);
             self.at += 2;
         }
-        bytes.get(self.at).copied()
+        self.raw()
     }
 
     /// The next byte as it stands there.
@@ -77,7 +85,9 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// Goes over spaces, tabs and a comment.
     pub(super) fn skip_blanks(&mut self) {
-        while self.eat(b' ') || self.eat(b'\t') {}
+        while matches!(self.peek(), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
         if self.raw() == Some(b'#') {
             let rest = self.rest();
             self.at += rest.find('\n').unwrap_or(rest.len());

@@ -30,14 +30,14 @@ impl Reader<'_, '_> {
     /// Reads the parts of a command; returns a name where a function is defined.
     fn parts(&mut self, record: &mut Record) -> Step<Option<String>> {
         let mut is_empty = true;
-        let mut only: Option<String> = None;
+        let mut is_only = false;
         loop {
             self.skip_blanks();
             match self.peek() {
                 None | Some(b'\n' | b';' | b')' | b'|') => break,
                 Some(b'&') if self.second() != Some(b'>') => break,
                 Some(b'(') => {
-                    let name = only.ok_or(Stop)?;
+                    let name = record.words.pop().filter(|_| is_only).ok_or(Stop)?.text;
                     self.at += 1;
                     self.skip_blanks();
                     self.expect(b')')?;
@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
                 Some(_) => {}
             }
             if self.redirection(&mut record.redirections)? {
-                (is_empty, only) = (false, None);
+                (is_empty, is_only) = (false, false);
                 continue;
             }
             let is_first = is_empty;
@@ -59,8 +59,11 @@ impl Reader<'_, '_> {
             if is_first && word.is_bare() && word.text != "time" && grammar::is_keyword(&word.text) {
                 return Err(Stop);
             }
-            only = Some(&word).filter(|word| is_first && word.is_bare()).map(|word| word.text.clone());
+            let count = record.words.len();
+            is_only = is_first && word.is_bare();
             self.take(word, &mut record.words)?;
+            // An assignment is no word.
+            is_only &= record.words.len() > count;
         }
         if is_empty { Err(Stop) } else { Ok(None) }
     }

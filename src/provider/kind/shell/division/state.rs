@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) assigns_search_path: bool,
     /// Here-documents that a shell runs, and where.
     scripts: Vec<(usize, Place)>,
+    /// So much was read that nothing is read any more.
+    is_exhausted: bool,
     depth: usize,
     order: usize,
     words: usize,
@@ -78,6 +80,7 @@ impl State {
             assigns_separator: false,
             assigns_search_path: false,
             scripts: Vec::new(),
+            is_exhausted: false,
             depth: 0,
             order: 0,
             words: 0,
@@ -114,11 +117,12 @@ impl State {
     }
 
     /// Reads a text that stands in another.
-    pub(super) fn read_nested(&mut self, text: &str) {
+    pub(super) fn read_nested(&mut self, text: &str) -> Step<()> {
         if self.enter().is_ok() {
             self.read(text);
             self.leave();
         }
+        if self.is_exhausted { Err(Stop) } else { Ok(()) }
     }
 
     /// A shell reads its commands from a here-document, whose text is not known yet.
@@ -127,12 +131,15 @@ impl State {
     }
 
     /// Reads the text of a here-document where a shell runs it.
-    pub(super) fn run_document(&mut self, number: usize, text: &Word) {
-        let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else { return };
+    pub(super) fn run_document(&mut self, number: usize, text: &Word) -> Step<()> {
+        let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else {
+            return Ok(());
+        };
         self.is_opaque |= text.form != WordForm::Literal;
         let outer = std::mem::replace(&mut self.place, place.clone());
-        self.read_nested(&text.text);
+        let read = self.read_nested(&text.text);
         self.place = outer;
+        read
     }
 
     pub(super) fn finish(mut self) -> Division {
@@ -151,12 +158,12 @@ impl State {
         #[cfg(test)]
         super::reader::count_steps(bytes);
         self.bytes += bytes;
-        self.bound(self.bytes <= MOST_READ)
+        self.exhaust(self.bytes <= MOST_READ)
     }
 
     pub(super) fn count_word(&mut self) -> Step<()> {
         self.words += 1;
-        self.bound(self.words <= MOST_WORDS)
+        self.exhaust(self.words <= MOST_WORDS)
     }
 
     /// Goes a level deeper.
@@ -168,6 +175,11 @@ impl State {
 
     pub(super) fn leave(&mut self) {
         self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn exhaust(&mut self, is_within: bool) -> Step<()> {
+        self.is_exhausted |= !is_within;
+        self.bound(is_within)
     }
 
     fn bound(&mut self, is_within: bool) -> Step<()> {
@@ -182,7 +194,7 @@ impl State {
     }
 
     pub(super) fn record(&mut self, record: Record) -> Step<()> {
-        self.bound(self.records.len() < MOST_COMMANDS)?;
+        self.exhaust(self.records.len() < MOST_COMMANDS)?;
         self.records.push(record);
         Ok(())
     }

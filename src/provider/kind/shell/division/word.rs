@@ -46,7 +46,7 @@ pub(super) enum MarkKind {
 /// Bytes that are themselves wherever they stand in a word.
 const PLAIN: [bool; 256] = {
     let mut plain = [true; 256];
-    let special = b" \t\n;&|<>()'\"\\$`{},~*?[]";
+    let special = b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]";
     let mut at = 0;
     while at < special.len() {
         plain[special[at] as usize] = false;
@@ -122,7 +122,7 @@ impl Reader<'_, '_> {
         let length = self.rest().bytes().take_while(|byte| PLAIN[usize::from(*byte)]).count();
         let plain = self.rest().get(..length).unwrap_or_default();
         // For shells these are letters; what pastes or shows the text may take them for spaces.
-        self.state.is_opaque |= plain.contains(char::is_whitespace);
+        self.state.is_opaque |= !plain.is_ascii() && plain.contains(char::is_whitespace);
         word.text.push_str(plain);
         self.at += length;
         let Some(byte) = self.peek() else { return Ok(false) };
@@ -166,6 +166,7 @@ impl Reader<'_, '_> {
             }
             b',' if word.has_brace => word.mark(MarkKind::Comma),
             b'}' if word.has_brace => word.mark(MarkKind::Close),
+            b'\r' | 0x0b | 0x0c => self.state.is_opaque = true,
             b'*' | b'?' => word.mark(MarkKind::Glob),
             b'~' if word.text.is_empty() && word.is_bare() => word.mark(MarkKind::Glob),
             b'[' => {

@@ -3,6 +3,8 @@
 mod options;
 mod table;
 
+use std::borrow::Cow;
+
 use super::place::Place;
 use super::state::{RawRedirection, Record, State, Step};
 use super::{Redirection, RedirectionKind, Word, WordForm};
@@ -26,9 +28,14 @@ pub(super) fn is_read(name: &str) -> bool {
 }
 
 /// The name of a program without its directory.
-fn base(program: &str) -> String {
-    let name = program.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name)
+fn base(program: &str) -> Cow<'_, str> {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let has_upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+    let name = if has_upper { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) };
+    match name.strip_suffix(".exe") {
+        Some(stem) => Cow::Owned(stem.to_owned()),
+        None => name,
+    }
 }
 
 /// Records a command without its wrappers, and what it does to the commands behind it.
@@ -57,7 +64,10 @@ impl Unwrapping {
                 return state.record(self.record);
             }
             let name = base(&program.text);
-            let Some(wrapper) = find(&name) else { return self.plain(&name, state) };
+            let Some(wrapper) = find(&name) else {
+                let name = name.into_owned();
+                return self.plain(&name, state);
+            };
             if state.wrappers >= MOST_WRAPPERS {
                 state.is_opaque = true;
                 return state.record(self.record);
@@ -185,11 +195,11 @@ impl Unwrapping {
         if !is_told || !redirections.is_empty() {
             state.record(Record { words, redirections, place, is_piped, order })?;
         }
-        state.read_nested(&text);
+        let read = state.read_nested(&text);
         if !is_here {
             state.place = outer;
         }
-        Ok(())
+        read
     }
 
     /// A command that wraps no other.

@@ -1,5 +1,8 @@
 //! Programs that run another command, as data.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A program that runs what its operands say.
 pub(super) struct Wrapper {
     pub(super) names: &'static [&'static str],
@@ -178,9 +181,14 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
+static BY_NAME: LazyLock<HashMap<&str, &Wrapper>> = LazyLock::new(|| {
+    let named = |wrapper: &'static Wrapper| wrapper.names.iter().map(move |name| (*name, wrapper));
+    WRAPPERS.iter().flat_map(named).collect()
+});
+
 /// The wrapper of this name.
 pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
-    WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name))
+    BY_NAME.get(name).copied()
 }
 
 /// What an option of this name is.
