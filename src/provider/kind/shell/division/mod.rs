@@ -1,7 +1,7 @@
 //! A command's text, divided into simple commands.
 //!
-//! One pass over the text, by recursive descent: [`grammar`] asks [`word`] for words, and both push what they find to
-//! one [`state`], which counts what was read and ends the reading where a bound is reached. [`wrapper`] takes off what
+//! One pass over the text, by recursive descent: `grammar` asks `word` for words, and both push what they find to
+//! one `state`, which counts what was read and ends the reading where a bound is reached. `wrapper` takes off what
 //! only runs another command.
 
 mod brace;
