@@ -13,6 +13,18 @@ const KEYWORDS: &[&str] = &[
 /// Those of them that end a list.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
+/// Bytes behind which a word of the grammar is whole.
+const ENDS_WORD: [bool; 256] = {
+    let mut ends = [false; 256];
+    let signs = b" \t\n;&|<>()";
+    let mut at = 0;
+    while at < signs.len() {
+        ends[signs[at] as usize] = true;
+        at += 1;
+    }
+    ends
+};
+
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
@@ -71,13 +83,17 @@ impl Reader<'_, '_> {
             return None;
         }
         let rest = self.rest();
-        let length = rest.bytes().take(9).take_while(|byte| !b" \t\n;&|<>()".contains(byte)).count();
+        let length = rest.bytes().take(9).take_while(|byte| !ENDS_WORD[usize::from(*byte)]).count();
         let word = rest.get(..length)?;
         KEYWORDS.iter().copied().find(|keyword| *keyword == word)
     }
 
+    fn is_at_keyword(&mut self, keyword: &str) -> bool {
+        self.peek() == keyword.bytes().next() && self.keyword() == Some(keyword)
+    }
+
     fn eat_keyword(&mut self, keyword: &str) -> bool {
-        let is_next = self.keyword() == Some(keyword);
+        let is_next = self.is_at_keyword(keyword);
         self.at += if is_next { keyword.len() } else { 0 };
         is_next
     }
@@ -176,7 +192,7 @@ impl Reader<'_, '_> {
 
     /// Whether `time` stands here as a word of the grammar; with other options it is the program.
     fn is_timed(&mut self) -> bool {
-        self.keyword() == Some("time") && {
+        self.is_at_keyword("time") && {
             let rest = self.rest().get("time".len()..).unwrap_or_default().trim_start_matches([' ', '\t']);
             !rest.starts_with('-') || rest.starts_with("-p ") || rest.starts_with("-- ")
         }

@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use super::reader::Reader;
+use super::word::Mark;
 use super::{
     DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper,
 };
@@ -29,6 +30,9 @@ pub(super) struct State {
     records: Vec<Record>,
     /// The texts of here-documents, by number.
     pub(super) documents: Vec<Option<Word>>,
+    /// Empty, with room for what the next word needs.
+    pub(super) spare_marks: Vec<Mark>,
+    pub(super) spare_words: Vec<Word>,
     pub(super) is_opaque: bool,
     pub(super) has_assignments: bool,
     pub(super) place: Place,
@@ -61,7 +65,6 @@ pub(super) struct Record {
 }
 
 /// A redirection; the target of a here-document is the number of its text.
-#[derive(Clone)]
 pub(super) enum RawRedirection {
     To(Redirection),
     Document(usize),
@@ -72,6 +75,8 @@ impl State {
         Self {
             records: Vec::new(),
             documents: Vec::new(),
+            spare_marks: Vec::new(),
+            spare_words: Vec::new(),
             is_opaque: false,
             has_assignments: false,
             place: Place::start(directory),
@@ -143,7 +148,9 @@ impl State {
     }
 
     pub(super) fn finish(mut self) -> Division {
-        self.records.sort_by_key(|record| record.order);
+        if !self.records.is_sorted_by_key(|record| record.order) {
+            self.records.sort_by_key(|record| record.order);
+        }
         let documents = &mut self.documents;
         let commands = self.records.into_iter().map(|record| record.finish(documents));
         // A here-document without its text is none.
@@ -224,7 +231,7 @@ impl Record {
         let redirection = |raw| match raw {
             RawRedirection::To(redirection) => Some(redirection),
             RawRedirection::Document(number) => {
-                let target = documents.get_mut(number)?.clone()?;
+                let target = documents.get_mut(number)?.take()?;
                 Some(Redirection { kind: RedirectionKind::Text, target })
             }
         };

@@ -12,14 +12,16 @@ const MOST_COMPARED: usize = 64;
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
     pub(super) form: WordForm,
-    /// Its number among the bases.
+    /// How many options moved that before.
     pub(super) base: usize,
 }
 
 /// The words behind a program, by what they are.
 pub(super) struct Arguments<'a> {
-    /// The program and its verbs, the innermost last.
-    programs: Vec<&'static Program>,
+    /// The program, or the innermost of its verbs.
+    program: &'static Program,
+    /// The programs around that, the outermost first.
+    outer: Vec<&'static Program>,
     pub(super) variant: Option<&'static Program>,
     /// The names of the options.
     pub(super) options: Vec<String>,
@@ -27,8 +29,10 @@ pub(super) struct Arguments<'a> {
     pub(super) operands: Vec<Piece<'a>>,
     /// How many operands stand before `--`.
     pub(super) dashes: Option<usize>,
-    /// The directory of the command, and those that options move it to.
-    pub(super) bases: Vec<WorkingDirectory>,
+    /// The directory of the command.
+    pub(super) directory: &'a WorkingDirectory,
+    /// Those that options move it to.
+    moved: Vec<WorkingDirectory>,
     /// The command that an option holds, as of `find -exec`.
     pub(super) executed: Option<&'a Word>,
     pub(super) is_opaque: bool,
@@ -40,16 +44,18 @@ pub(super) struct Arguments<'a> {
 pub(super) fn take_apart<'a>(
     program: &'static Program,
     words: &'a [Word],
-    directory: &WorkingDirectory,
+    directory: &'a WorkingDirectory,
 ) -> Arguments<'a> {
     let mut arguments = Arguments {
-        programs: vec![program],
+        program,
+        outer: Vec::new(),
         variant: None,
         options: Vec::new(),
         values: Vec::new(),
-        operands: Vec::new(),
+        operands: Vec::with_capacity(words.len()),
         dashes: None,
-        bases: vec![directory.clone()],
+        directory,
+        moved: Vec::new(),
         executed: None,
         is_opaque: false,
         takes_options: true,
@@ -88,7 +94,18 @@ pub(super) fn literal_start_of(text: &str, form: WordForm) -> &str {
 
 impl<'a> Arguments<'a> {
     pub(super) fn program(&self) -> &'static Program {
-        self.programs.last().copied().unwrap_or(&table::UNKNOWN)
+        self.program
+    }
+
+    /// The directory in which a word or a value begins.
+    pub(super) fn base(&self, piece: Piece<'_>) -> &WorkingDirectory {
+        let last = piece.base.checked_sub(1);
+        last.and_then(|number| self.moved.get(number)).unwrap_or(self.directory)
+    }
+
+    /// The directory behind all options.
+    pub(super) fn here(&self) -> &WorkingDirectory {
+        self.moved.last().unwrap_or(self.directory)
     }
 
     /// Whether the program, or the variant that its options choose, is so.
@@ -98,7 +115,7 @@ impl<'a> Arguments<'a> {
 
     /// Whether the program, or the verb, is so.
     pub(super) fn has_anywhere(&self, wanted: Trait) -> bool {
-        self.programs.iter().any(|program| program.has(wanted))
+        self.program.has(wanted) || self.outer.iter().any(|program| program.has(wanted))
     }
 
     fn word(&mut self, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) {
@@ -132,7 +149,7 @@ impl<'a> Arguments<'a> {
             let known = || table::program(&word.text).filter(|_| is_run && word.form == WordForm::Literal);
             match program.verb(&word.text).or_else(known) {
                 Some(verb) => return self.enter(verb),
-                None => self.programs.push(program.verb("*").unwrap_or(&table::UNKNOWN)),
+                None => self.go_into(program.verb("*").unwrap_or(&table::UNKNOWN)),
             }
         }
         let program = self.program();
@@ -156,9 +173,13 @@ impl<'a> Arguments<'a> {
 
     /// What follows are the words of this verb or program.
     fn enter(&mut self, program: &'static Program) {
-        self.programs.push(program);
+        self.go_into(program);
         self.takes_options = true;
         self.dashes = None;
+    }
+
+    fn go_into(&mut self, program: &'static Program) {
+        self.outer.push(std::mem::replace(&mut self.program, program));
     }
 
     /// `--name`, `--name=value`, `--name value`; of some programs `-name`.
@@ -259,9 +280,8 @@ impl<'a> Arguments<'a> {
 
     fn value(&mut self, role: Role, piece: Piece<'a>) {
         if role == Role::Directory {
-            let base = self.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
-            let moved = directory::moved(base, piece.text, piece.form);
-            self.bases.push(moved);
+            let moved = directory::moved(self.here(), piece.text, piece.form);
+            self.moved.push(moved);
         } else if role == Role::Verb {
             // `python -m pip`
             self.is_opaque |= piece.form == WordForm::Computed;
@@ -306,11 +326,8 @@ impl<'a> Arguments<'a> {
 
     /// The verb and the programs around it whose options may stand behind it.
     fn reachable(&self) -> impl Iterator<Item = &'static Program> {
-        let inner = self.programs.len();
-        let is_reachable = move |(number, program): &(usize, &&'static Program)| {
-            *number + 1 == inner || !program.has(Trait::Stop)
-        };
-        self.programs.iter().enumerate().rev().filter(is_reachable).map(|(_, program)| *program)
+        let outer = self.outer.iter().rev().filter(|program| !program.has(Trait::Stop));
+        std::iter::once(self.program).chain(outer.copied())
     }
 
     fn name(&mut self, name: &str) {
@@ -321,6 +338,6 @@ impl<'a> Arguments<'a> {
     }
 
     fn piece(&self, text: &'a str, form: WordForm) -> Piece<'a> {
-        Piece { text, form, base: self.bases.len() - 1 }
+        Piece { text, form, base: self.moved.len() }
     }
 }

@@ -14,7 +14,9 @@ mod table;
 mod tests;
 mod url;
 
-use super::division::{DividedCommand, RedirectionKind, Word, WordForm, WorkingDirectory};
+use std::borrow::Cow;
+
+use super::division::{DividedCommand, RedirectionKind, Word, WordForm};
 use crate::call::{Facts, SimpleCommand};
 use arguments::{Arguments, Piece};
 use effects::Effects;
@@ -43,10 +45,10 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
     if matches!(name, Some("apply_patch" | "applypatch")) {
         add_patch(&mut effects, command);
     }
-    let lower = name.map(str::to_ascii_lowercase).unwrap_or_default();
+    let lower = lower(name.unwrap_or_default());
     let emulates = emulation::emulated(&lower, command, &arguments, &effects);
     let changes_directory = changes_directory(&lower, command, &arguments);
-    let text = command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let text = joined(&command.words);
     let is_opaque = effects.is_opaque;
     ProgramReading {
         command: SimpleCommand {
@@ -60,6 +62,21 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
         facts: effects.facts(),
         is_opaque,
     }
+}
+
+/// Words with one space between.
+fn joined(words: &[Word]) -> String {
+    let mut text = String::with_capacity(words.iter().map(|word| word.text.len() + 1).sum());
+    for (number, word) in words.iter().enumerate() {
+        text.push_str(if number == 0 { "" } else { " " });
+        text.push_str(&word.text);
+    }
+    text
+}
+
+fn lower(name: &str) -> Cow<'_, str> {
+    let has_upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_upper { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
 }
 
 /// The program's name without its directory; none where an expansion decides which it is.
@@ -113,15 +130,17 @@ fn runs_input(arguments: &Arguments<'_>) -> bool {
 
 /// The role of `if=file`.
 fn named_role(shape: &table::Program, text: &str) -> Option<Role> {
+    if shape.operands.named.is_empty() {
+        return None;
+    }
     let (name, _) = text.split_once('=')?;
     shape.operands.named.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
 
 /// `file` of `if=file`.
 fn value_of<'a>(shape: &table::Program, piece: &Piece<'a>) -> Piece<'a> {
-    let is_named = named_role(shape, piece.text).is_some();
-    let value = piece.text.split_once('=').map(|(_, value)| value).filter(|_| is_named);
-    Piece { text: value.unwrap_or(piece.text), ..*piece }
+    let value = named_role(shape, piece.text).and_then(|_| piece.text.split_once('='));
+    Piece { text: value.map_or(piece.text, |(_, value)| value), ..*piece }
 }
 
 /// `file://` and `fileb://` in front of a path, as the CLI of AWS takes it in any value.
@@ -142,17 +161,22 @@ fn add_places(
     roles: &[Role],
     target: Option<Piece<'_>>,
 ) {
-    let here = arguments.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
+    let here = arguments.here();
     effects.moves |= shape.has(Trait::Moves);
     let operands = || arguments.operands.iter().zip(roles);
     let is_source = |role: &Role| {
         matches!(role, Role::Read | Role::Both | Role::RemoteRead | Role::Input | Role::NamedRead)
     };
-    let sources: Vec<&str> = operands()
-        .filter(|(piece, role)| is_source(role) && piece.form != WordForm::Computed)
-        .filter(|(piece, _)| !(shape.has(Trait::Contents) && piece.text.ends_with('/')))
-        .map(|(piece, _)| piece.text)
-        .collect();
+    let is_put = |(piece, role): &(&Piece<'_>, &Role)| {
+        is_source(role)
+            && piece.form != WordForm::Computed
+            && !(shape.has(Trait::Contents) && piece.text.ends_with('/'))
+    };
+    // Where nothing is put anywhere, they are not asked for.
+    let sources: Vec<&str> = match shape.has_target() {
+        true => operands().filter(is_put).map(|(piece, _)| piece.text).collect(),
+        false => Vec::new(),
+    };
     let last = operands()
         .next_back()
         .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
@@ -162,8 +186,7 @@ fn add_places(
         && piece.form != WordForm::Computed
         && shape.has_target()
         && (target.is_some() || sources.len() > 1 || looks_like_directory(piece.text))
-        && let Some(base) = arguments.bases.get(piece.base)
-        && let Some(directory) = directory::located(base, piece.text)
+        && let Some(directory) = directory::located(arguments.base(piece), piece.text)
         && url::of_url(piece.text).is_none()
         && (!is_remote || url::of_remote(piece.text).is_none())
     {
@@ -171,9 +194,7 @@ fn add_places(
     }
     if shape.has(Trait::Saves) && effects.writes.is_empty() || (shape.has(Trait::Saves) && target.is_some()) {
         let place = match target {
-            Some(piece) => {
-                arguments.bases.get(piece.base).and_then(|base| directory::located(base, piece.text))
-            }
+            Some(piece) => directory::located(arguments.base(piece), piece.text),
             None => directory::located(here, "."),
         };
         save(effects, place.as_deref());

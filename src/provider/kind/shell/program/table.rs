@@ -102,7 +102,7 @@ pub(super) struct Operands {
 }
 
 /// An option of a program.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OptionSpec {
     pub(super) values: Vec<Role>,
     /// Whether its value is attached or missing.
@@ -143,6 +143,20 @@ pub(super) enum Trait {
     Contents,
 }
 
+/// A set of them, which is asked several times for each word.
+#[derive(Debug, Default)]
+struct Traits(u16);
+
+impl Traits {
+    fn add(&mut self, one: Trait) {
+        self.0 |= 1 << one as u16;
+    }
+
+    fn has(&self, one: Trait) -> bool {
+        self.0 & (1 << one as u16) != 0
+    }
+}
+
 /// A program, or a verb of one.
 #[derive(Debug, Default)]
 pub(super) struct Program {
@@ -150,7 +164,9 @@ pub(super) struct Program {
     /// Those behind `--`, where it makes a difference.
     pub(super) behind_dashes: Option<Operands>,
     options: BTreeMap<&'static str, OptionSpec>,
-    traits: Vec<Trait>,
+    /// Those of one letter, again: hundreds of them may stand in one word.
+    letters: BTreeMap<u8, OptionSpec>,
+    traits: Traits,
     /// By name; variants as `/name`.
     verbs: HashMap<&'static str, Self>,
 }
@@ -222,7 +238,12 @@ impl Program {
     fn insert(&mut self, names: &[&'static str], operands: &'static str, options: &'static str) {
         let Some((names_here, below)) = names.split_first() else {
             self.read_operands(operands);
-            self.options.extend(options.split_whitespace().filter_map(OptionSpec::read));
+            for (name, spec) in options.split_whitespace().filter_map(OptionSpec::read) {
+                if let [letter] = name.as_bytes() {
+                    self.letters.insert(*letter, spec.clone());
+                }
+                self.options.insert(name, spec);
+            }
             return;
         };
         for name in names_here.split(',') {
@@ -238,7 +259,7 @@ impl Program {
     }
 
     pub(super) fn has(&self, wanted: Trait) -> bool {
-        self.traits.contains(&wanted)
+        self.traits.has(wanted)
     }
 
     pub(super) fn takes_verb(&self) -> bool {
@@ -262,7 +283,10 @@ impl Program {
 
     /// The letters that take values stand in a cluster, so this is exact.
     pub(super) fn letter(&self, name: &str) -> Option<&OptionSpec> {
-        self.options.get(name)
+        match name.as_bytes() {
+            [letter] => self.letters.get(letter),
+            _ => self.options.get(name),
+        }
     }
 
     /// Whether its last operand may be a directory that the others are put into.
@@ -279,11 +303,11 @@ impl Program {
 }
 
 impl Operands {
-    fn read(words: impl Iterator<Item = &'static str>, traits: &mut Vec<Trait>) -> Self {
+    fn read(words: impl Iterator<Item = &'static str>, traits: &mut Traits) -> Self {
         let mut operands = Self::default();
         for word in words {
             if let Some(name) = word.strip_prefix('+') {
-                traits.extend(Trait::read(name));
+                Trait::read(name).into_iter().for_each(|found| traits.add(found));
             } else if let Some((name, role)) = word.split_once('=') {
                 operands.named.push((name, Role::read(role)));
             } else if let Some(role) = word.strip_suffix("...") {

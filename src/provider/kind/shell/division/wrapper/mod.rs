@@ -65,8 +65,8 @@ impl Unwrapping {
             }
             let name = base(&program.text);
             let Some(wrapper) = find(&name) else {
-                let name = name.into_owned();
-                return self.plain(&name, state);
+                let known = UNREAD.iter().chain(BUILTINS).find(|known| **known == name);
+                return self.plain(known.copied().unwrap_or_default(), state);
             };
             if state.wrappers >= MOST_WRAPPERS {
                 state.is_opaque = true;
@@ -202,8 +202,8 @@ impl Unwrapping {
         read
     }
 
-    /// A command that wraps no other.
-    fn plain(self, name: &str, state: &mut State) -> Step<()> {
+    /// A command that wraps no other; its name where it is more than a program.
+    fn plain(self, name: &'static str, state: &mut State) -> Step<()> {
         let operand = self.record.words.get(1);
         let has_operand = operand.is_some();
         let is_option = |text: &str| self.record.words.iter().skip(1).any(|word| word.text.starts_with(text));
