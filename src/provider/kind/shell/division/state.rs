@@ -13,6 +13,7 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 /// How many bytes are read at most, with the texts inside of the text and with what brace lists make of it.
 const MOST_READ: usize = 16 * MOST_BYTES;
 
+/// The most words of all commands; those of a command that runs another stand in both.
 const MOST_WORDS: usize = 4096;
 
 const MOST_COMMANDS: usize = 256;
@@ -169,7 +170,12 @@ impl State {
     }
 
     pub(super) fn count_word(&mut self) -> Step<()> {
-        self.words += 1;
+        self.count_words(1)
+    }
+
+    /// Counts words that were read, or that stand in one more command.
+    pub(super) fn count_words(&mut self, count: usize) -> Step<()> {
+        self.words += count;
         self.exhaust(self.words <= MOST_WORDS)
     }
 

@@ -1,5 +1,7 @@
 //! Takes the words of a command apart by its program: verbs, options and their values, operands.
 
+use std::borrow::Cow;
+
 use super::super::division::{Word, WordForm, WorkingDirectory};
 use super::directory;
 use super::table::{self, OptionSpec, Program, Role, Trait};
@@ -24,7 +26,9 @@ pub(super) struct Arguments<'a> {
     outer: Vec<&'static Program>,
     pub(super) variant: Option<&'static Program>,
     /// The names of the options.
-    pub(super) options: Vec<String>,
+    pub(super) options: Vec<Cow<'static, str>>,
+    /// Those of one letter, a bit for each: a word may have thousands.
+    letters: u128,
     pub(super) values: Vec<(Role, Piece<'a>)>,
     pub(super) operands: Vec<Piece<'a>>,
     /// How many operands stand before `--`.
@@ -51,6 +55,7 @@ pub(super) fn take_apart<'a>(
         outer: Vec::new(),
         variant: None,
         options: Vec::new(),
+        letters: 0,
         values: Vec::new(),
         operands: Vec::with_capacity(words.len()),
         dashes: None,
@@ -74,6 +79,13 @@ pub(super) fn take_apart<'a>(
         arguments.word(word, &mut words);
     }
     arguments
+}
+
+/// A name of one character out of a text of all, so that nothing is copied for the option of a letter.
+fn letter(name: &str) -> Option<&'static str> {
+    const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let at = LETTERS.bytes().position(|letter| name.as_bytes() == [letter])?;
+    LETTERS.get(at..=at)
 }
 
 fn literal_start(word: &Word) -> &str {
@@ -196,7 +208,7 @@ impl<'a> Arguments<'a> {
         }
         match self.spec(name) {
             Some((whole, spec)) => {
-                self.name(whole);
+                self.known_name(whole);
                 self.values_of(spec, attached.map(|text| self.piece(text, word.form)), rest);
             }
             None if word.text.starts_with("--") || !self.attached_letter(word) => self.name(name),
@@ -331,10 +343,26 @@ impl<'a> Arguments<'a> {
     }
 
     fn name(&mut self, name: &str) {
-        let is_known = self.options.len() < MOST_COMPARED && self.options.iter().any(|option| option == name);
-        if !name.is_empty() && !is_known {
-            self.options.push(name.to_owned());
+        if !name.is_empty() && self.is_new(name) {
+            self.options.push(letter(name).map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed));
         }
+    }
+
+    /// A name that the table has.
+    fn known_name(&mut self, name: &'static str) {
+        if self.is_new(name) {
+            self.options.push(Cow::Borrowed(name));
+        }
+    }
+
+    /// Whether no option before had this name.
+    fn is_new(&mut self, name: &str) -> bool {
+        if let [letter @ ..128] = name.as_bytes() {
+            let others = self.letters;
+            self.letters |= 1 << letter;
+            return self.letters != others;
+        }
+        self.options.len() >= MOST_COMPARED || !self.options.iter().any(|option| option == name)
     }
 
     fn piece(&self, text: &'a str, form: WordForm) -> Piece<'a> {

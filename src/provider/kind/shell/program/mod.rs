@@ -53,7 +53,10 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
     ProgramReading {
         command: SimpleCommand {
             text,
-            program: name.map(str::to_owned),
+            program: name.map(|name| match program.name {
+                known if known == name => Cow::Borrowed(known),
+                _ => Cow::Owned(name.to_owned()),
+            }),
             options: arguments.options,
             changes_directory,
             emulates,
@@ -105,20 +108,45 @@ fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
     }
     let before =
         arguments.dashes.filter(|_| shape.behind_dashes.is_some()).unwrap_or(arguments.operands.len());
-    let mut roles = Vec::with_capacity(arguments.operands.len());
-    for (number, piece) in arguments.operands.iter().enumerate() {
-        let role = named_role(shape, piece.text).unwrap_or_else(|| match &shape.behind_dashes {
-            Some(operands) if number >= before => {
-                let count = arguments.operands.len() - before;
-                operands.role(number - before, count, 0, target.is_some())
-            }
-            Some(_) | None => shape.operands.role(number, before, skipped, target.is_some()),
-        });
-        roles.push(role);
+    let roles =
+        Roles { shape, before, count: arguments.operands.len(), skipped, has_target: target.is_some() };
+    for (piece, role) in roles.of(arguments) {
         effects.add(role, value_of(shape, piece), arguments);
         add_file_url(effects, *piece, arguments);
     }
-    add_places(effects, arguments, shape, &roles, target);
+    add_places(effects, arguments, &roles, target);
+}
+
+/// What the operands of a command mean.
+struct Roles<'p> {
+    shape: &'p table::Program,
+    /// How many of them have the roles that those before `--` have.
+    before: usize,
+    count: usize,
+    /// How many are given by options.
+    skipped: usize,
+    has_target: bool,
+}
+
+impl Roles<'_> {
+    /// Each operand with its role.
+    fn of<'o, 'a>(
+        &self,
+        arguments: &'o Arguments<'a>,
+    ) -> impl DoubleEndedIterator<Item = (&'o Piece<'a>, Role)> {
+        let operands = arguments.operands.iter().enumerate();
+        operands.map(|(number, piece)| (piece, self.role(number, piece)))
+    }
+
+    fn role(&self, number: usize, piece: &Piece<'_>) -> Role {
+        let Self { shape, before, count, skipped, has_target } = *self;
+        named_role(shape, piece.text).unwrap_or_else(|| match &shape.behind_dashes {
+            Some(operands) if number >= before => {
+                operands.role(number - before, count - before, 0, has_target)
+            }
+            Some(_) | None => shape.operands.role(number, before, skipped, has_target),
+        })
+    }
 }
 
 /// Whether an interpreter has no script, or one that comes from somewhere else.
@@ -157,18 +185,17 @@ fn add_file_url(effects: &mut Effects, piece: Piece<'_>, arguments: &Arguments<'
 fn add_places(
     effects: &mut Effects,
     arguments: &Arguments<'_>,
-    shape: &table::Program,
-    roles: &[Role],
+    roles: &Roles<'_>,
     target: Option<Piece<'_>>,
 ) {
-    let here = arguments.here();
+    let (here, shape) = (arguments.here(), roles.shape);
     effects.moves |= shape.has(Trait::Moves);
-    let operands = || arguments.operands.iter().zip(roles);
-    let is_source = |role: &Role| {
+    let operands = || roles.of(arguments);
+    let is_source = |role: Role| {
         matches!(role, Role::Read | Role::Both | Role::RemoteRead | Role::Input | Role::NamedRead)
     };
-    let is_put = |(piece, role): &(&Piece<'_>, &Role)| {
-        is_source(role)
+    let is_put = |(piece, role): &(&Piece<'_>, Role)| {
+        is_source(*role)
             && piece.form != WordForm::Computed
             && !(shape.has(Trait::Contents) && piece.text.ends_with('/'))
     };
@@ -180,7 +207,7 @@ fn add_places(
     let last = operands()
         .next_back()
         .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
-    let is_remote = roles.last() == Some(&Role::RemoteWrite);
+    let is_remote = operands().next_back().is_some_and(|(_, role)| role == Role::RemoteWrite);
     let written = target.or_else(|| last.map(|(piece, _)| *piece).filter(|_| !sources.is_empty()));
     if let Some(piece) = written
         && piece.form != WordForm::Computed
@@ -228,10 +255,10 @@ fn save(effects: &mut Effects, place: Option<&str>) {
 }
 
 /// A program that changes files, run by `find` for what it finds: it may be any file below.
-fn add_executed(effects: &mut Effects, arguments: &Arguments<'_>, roles: &[Role], word: &Word) {
+fn add_executed(effects: &mut Effects, arguments: &Arguments<'_>, roles: &Roles<'_>, word: &Word) {
     let program = program_name(word).and_then(table::program);
     if program.is_some_and(table::Program::writes_operands) {
-        for (piece, _) in arguments.operands.iter().zip(roles).filter(|(_, role)| **role == Role::Read) {
+        for (piece, _) in roles.of(arguments).filter(|(_, role)| *role == Role::Read) {
             effects.add(Role::Write, *piece, arguments);
         }
     }
@@ -279,6 +306,6 @@ fn changes_directory(program: &str, command: &DividedCommand, arguments: &Argume
     matches!(program, "cd" | "pushd" | "chdir")
         && arguments.operands.len() == 1
         && arguments.operands.iter().all(is_told)
-        && arguments.options.iter().all(|option| matches!(option.as_str(), "L" | "P" | "e"))
+        && arguments.options.iter().all(|option| matches!(&**option, "L" | "P" | "e"))
         && command.redirections.iter().all(|redirection| directory::is_device(&redirection.target.text))
 }

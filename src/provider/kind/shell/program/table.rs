@@ -160,6 +160,7 @@ impl Traits {
 /// A program, or a verb of one.
 #[derive(Debug, Default)]
 pub(super) struct Program {
+    pub(super) name: &'static str,
     pub(super) operands: Operands,
     /// Those behind `--`, where it makes a difference.
     pub(super) behind_dashes: Option<Operands>,
@@ -247,7 +248,8 @@ impl Program {
             return;
         };
         for name in names_here.split(',') {
-            self.verbs.entry(name).or_default().insert(below, operands, options);
+            let named = || Self { name, ..Self::default() };
+            self.verbs.entry(name).or_insert_with(named).insert(below, operands, options);
         }
     }
 

@@ -1,5 +1,7 @@
 //! What programs do with files and URLs, from words that were divided by hand.
 
+use std::borrow::Cow;
+
 use super::super::division::{
     DividedCommand, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory,
 };
@@ -65,7 +67,7 @@ pub(super) fn check(table: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn options(line: &str) -> Vec<String> {
+fn options(line: &str) -> Vec<Cow<'static, str>> {
     read(&command(line)).command.options
 }
 
