@@ -329,17 +329,16 @@ impl<'a> Arguments<'a> {
     }
 
     fn spec(&self, name: &str) -> Option<(&'static str, &'static OptionSpec)> {
-        self.reachable().find_map(|program| program.option(name))
+        self.program.option(name).or_else(|| self.around().find_map(|program| program.option(name)))
     }
 
     fn letter(&self, name: &str) -> Option<&'static OptionSpec> {
-        self.reachable().find_map(|program| program.letter(name))
+        self.program.letter(name).or_else(|| self.around().find_map(|program| program.letter(name)))
     }
 
-    /// The verb and the programs around it whose options may stand behind it.
-    fn reachable(&self) -> impl Iterator<Item = &'static Program> {
-        let outer = self.outer.iter().rev().filter(|program| !program.has(Trait::Stop));
-        std::iter::once(self.program).chain(outer.copied())
+    /// The programs around the verb whose options may stand behind it.
+    fn around(&self) -> impl Iterator<Item = &'static Program> {
+        self.outer.iter().rev().copied().filter(|program| !program.has(Trait::Stop))
     }
 
     fn name(&mut self, name: &str) {

@@ -8,9 +8,11 @@
 //! - OPTIONS: `-o=write` takes a value of this role, `-n=` one without a meaning, `-i?` one that is attached or missing;
 //!   `--arg=value+value` takes two; `/NAME` behind it chooses a variant.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::LazyLock;
+
+use super::super::hash::Table;
 
 const LINES: &str = include_str!("programs.txt");
 
@@ -157,6 +159,33 @@ impl Traits {
     }
 }
 
+/// Options of one letter: a bit for each that there is, and what they are in the order of the letters, so that the bits
+/// below one count where it stands.
+#[derive(Debug, Default)]
+struct Letters {
+    known: u128,
+    specs: Vec<OptionSpec>,
+}
+
+impl Letters {
+    fn place(&self, letter: u8) -> (u128, usize) {
+        let bit = 1_u128 << letter;
+        ((self.known & bit), (self.known & (bit - 1)).count_ones() as usize)
+    }
+
+    fn get(&self, letter: u8) -> Option<&OptionSpec> {
+        let (known, at) = self.place(letter);
+        if known == 0 { None } else { self.specs.get(at) }
+    }
+
+    fn insert(&mut self, letter: u8, spec: OptionSpec) {
+        let (known, at) = self.place(letter);
+        let replaced = at..at + usize::from(known != 0);
+        self.specs.splice(replaced, [spec]);
+        self.known |= 1 << letter;
+    }
+}
+
 /// A program, or a verb of one.
 #[derive(Debug, Default)]
 pub(super) struct Program {
@@ -166,10 +195,10 @@ pub(super) struct Program {
     pub(super) behind_dashes: Option<Operands>,
     options: BTreeMap<&'static str, OptionSpec>,
     /// Those of one letter, again: hundreds of them may stand in one word.
-    letters: BTreeMap<u8, OptionSpec>,
+    letters: Letters,
     traits: Traits,
     /// By name; variants as `/name`.
-    verbs: HashMap<&'static str, Self>,
+    verbs: Table<Self>,
 }
 
 static PROGRAMS: LazyLock<Program> = LazyLock::new(|| {
@@ -240,7 +269,7 @@ impl Program {
         let Some((names_here, below)) = names.split_first() else {
             self.read_operands(operands);
             for (name, spec) in options.split_whitespace().filter_map(OptionSpec::read) {
-                if let [letter] = name.as_bytes() {
+                if let [letter @ ..128] = name.as_bytes() {
                     self.letters.insert(*letter, spec.clone());
                 }
                 self.options.insert(name, spec);
@@ -286,7 +315,7 @@ impl Program {
     /// The letters that take values stand in a cluster, so this is exact.
     pub(super) fn letter(&self, name: &str) -> Option<&OptionSpec> {
         match name.as_bytes() {
-            [letter] => self.letters.get(letter),
+            [letter @ ..128] => self.letters.get(*letter),
             _ => self.options.get(name),
         }
     }
