@@ -3,6 +3,7 @@
 use super::place::Place;
 use super::reader::Reader;
 use super::state::{Record, Step, Stop};
+use super::word::having;
 
 /// Words of the grammar where a command begins.
 const KEYWORDS: &[&str] = &[
@@ -14,16 +15,7 @@ const KEYWORDS: &[&str] = &[
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 /// Bytes behind which a word of the grammar is whole.
-const ENDS_WORD: [bool; 256] = {
-    let mut ends = [false; 256];
-    let signs = b" \t\n;&|<>()";
-    let mut at = 0;
-    while at < signs.len() {
-        ends[signs[at] as usize] = true;
-        at += 1;
-    }
-    ends
-};
+const ENDS_WORD: [bool; 256] = having(b" \t\n;&|<>()", [false; 256]);
 
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)

@@ -46,19 +46,21 @@ pub(super) enum MarkKind {
 }
 
 /// Signs of globs and brace lists, and blanks that no shell takes for such.
-const SPECIAL: &[u8] = b"{},~*?[]\r\x0b\x0c";
+const SPECIAL: [bool; 256] = having(b"{},~*?[]\r\x0b\x0c", [false; 256]);
 
 /// Bytes that are themselves wherever they stand in a word.
-const PLAIN: [bool; 256] = {
-    let mut plain = [true; 256];
-    let special = b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]";
+const PLAIN: [bool; 256] = having(b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]", [true; 256]);
+
+/// A table of bytes in which these are what the others are not.
+pub(super) const fn having(bytes: &[u8], others: [bool; 256]) -> [bool; 256] {
+    let mut table = others;
     let mut at = 0;
-    while at < special.len() {
-        plain[special[at] as usize] = false;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = !others[bytes[at] as usize];
         at += 1;
     }
-    plain
-};
+    table
+}
 
 impl MarkKind {
     fn bit(self) -> u8 {
@@ -129,12 +131,12 @@ impl Reader<'_, '_> {
 
     /// Reads on in a word; false at its end.
     fn word_part(&mut self, word: &mut RawWord, assigns: bool) -> Step<bool> {
-        let start = self.at;
-        while self.raw().is_some_and(|byte| PLAIN[usize::from(byte)]) {
-            self.at += 1;
-        }
-        let plain = self.from(start);
-        if !plain.is_empty() {
+        let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let length = bytes.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count();
+        if length > 0 {
+            let start = self.at;
+            self.at += length;
+            let plain = self.from(start);
             // For shells these are letters; what pastes or shows the text may take them for spaces.
             self.state.is_opaque |= !plain.is_ascii() && plain.contains(char::is_whitespace);
             word.text.push_str(plain);
@@ -164,7 +166,7 @@ impl Reader<'_, '_> {
             b'`' => self.backquotes(word, false)?,
             // Signs stand behind signs where there are many.
             _ => {
-                while let Some(sign) = self.raw().filter(|sign| SPECIAL.contains(sign)) {
+                while let Some(sign) = self.raw().filter(|sign| SPECIAL[usize::from(*sign)]) {
                     self.special(word, sign, assigns);
                 }
             }
