@@ -1,5 +1,6 @@
 //! A Shell call as rules see it: the simple commands of its text (plain data).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::Kind;
@@ -32,9 +33,9 @@ pub struct SimpleCommand {
     /// Its words, unquoted and joined by one space.
     pub text: String,
     /// The first word without its directory; none where it is computed.
-    pub program: Option<String>,
+    pub program: Option<Cow<'static, str>>,
     /// The names of its options: `-rf` is `r` and `f`, `--force=x` is `force`.
-    pub options: Vec<String>,
+    pub options: Vec<Cow<'static, str>>,
     /// Whether a word is computed, so that it could be further options.
     pub has_computed_words: bool,
     /// Whether it changes to a directory that the text names, and does nothing else.

@@ -17,9 +17,9 @@ fn command(text: &str) -> SimpleCommand {
     SimpleCommand {
         text: text.split(' ').skip_while(|word| word.contains('=')).collect::<Vec<_>>().join(" "),
         changes_directory: program.as_deref() == Some("cd"),
-        options: options.flat_map(letters).collect(),
+        options: options.flat_map(letters).map(Into::into).collect(),
         has_computed_words: text.contains('$'),
-        program,
+        program: program.map(Into::into),
         ..SimpleCommand::default()
     }
 }

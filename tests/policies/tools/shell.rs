@@ -20,7 +20,7 @@ fn command(number: usize, text: &str) -> (SimpleCommand, Option<Facts<'static>>)
     let emulates = facts.as_ref().map(|facts| facts.kind).filter(|kind| *kind == Kind::Read);
     let command = SimpleCommand {
         text: text.to_owned(),
-        program: Some(program.to_owned()),
+        program: Some(program.to_owned().into()),
         changes_directory: program == "cd",
         emulates,
         file_tool: emulates.filter(|_| text.ends_with(".txt")).map(|_| "Read".to_owned()),

@@ -6,6 +6,8 @@
 mod flags;
 mod words;
 
+use std::borrow::Cow;
+
 use flags::{KEYWORDS, PREFIXES, SHELLS, flags};
 use words::{ShellToken, ShellWord, tokens};
 
@@ -45,8 +47,8 @@ pub(super) fn outline_of(command: &crate::call::SimpleCommand) -> String {
     let Some(program) = command.program.as_deref().filter(|name| is_name(name, "_.+-@")) else {
         return WITHHELD.to_owned();
     };
-    let option = |name: &String| match name.chars().count() {
-        1 => flags(program).contains(name.as_str()).then(|| format!("-{name}")),
+    let option = |name: &Cow<'_, str>| match name.chars().count() {
+        1 => flags(program).contains(&**name).then(|| format!("-{name}")),
         _ => long_option(name, true),
     };
     let options = command.options.iter().filter_map(option);
@@ -276,8 +278,8 @@ mod tests {
         ] {
             let command = crate::call::SimpleCommand {
                 text: text.to_owned(),
-                program: text.split(' ').next().map(str::to_owned),
-                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                program: text.split(' ').next().map(|name| name.to_owned().into()),
+                options: options.iter().map(|option| (*option).to_owned().into()).collect(),
                 ..Default::default()
             };
             assert_eq!(outline_of(&command), told, "{text}");

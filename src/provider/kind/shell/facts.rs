@@ -53,6 +53,7 @@ impl CommandReading {
     fn add(&mut self, division: Division) {
         self.shell.is_opaque |= division.is_opaque;
         self.shell.has_assignments |= division.has_assignments;
+        self.shell.commands.reserve(division.commands.len().min(MOST_COMMANDS));
         for divided in division.commands {
             if self.shell.commands.len() == MOST_COMMANDS {
                 self.shell.is_opaque = true;

@@ -2,6 +2,7 @@
 
 pub mod division;
 mod facts;
+mod hash;
 mod program;
 mod script;
 mod source;

@@ -81,9 +81,9 @@ pub(in crate::provider::kind) fn start(json: &Value, policy: Option<&str>) -> Wo
     match (first, policy) {
         (Some(Value::String(text)), _) if text.starts_with(['~', '$']) => WorkingDirectory::Computed,
         (Some(Value::String(text)), policy) if !text.is_empty() => {
-            WorkingDirectory::At(patch::below(policy, text.clone()))
+            WorkingDirectory::At(patch::below(policy, text.clone()).into())
         }
-        (None | Some(Value::String(_)), Some(policy)) => WorkingDirectory::At(policy.to_owned()),
+        (None | Some(Value::String(_)), Some(policy)) => WorkingDirectory::At(policy.into()),
         (None | Some(Value::String(_)), None) => WorkingDirectory::Unsaid,
         (Some(_), _) => WorkingDirectory::Computed,
     }

@@ -3,6 +3,7 @@
 use super::place::Place;
 use super::reader::Reader;
 use super::state::{Record, Step, Stop};
+use super::word::having;
 
 /// Words of the grammar where a command begins.
 const KEYWORDS: &[&str] = &[
@@ -12,6 +13,9 @@ const KEYWORDS: &[&str] = &[
 
 /// Those of them that end a list.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+/// Bytes behind which a word of the grammar is whole.
+const ENDS_WORD: [bool; 256] = having(b" \t\n;&|<>()", [false; 256]);
 
 pub(super) fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
@@ -71,13 +75,17 @@ impl Reader<'_, '_> {
             return None;
         }
         let rest = self.rest();
-        let length = rest.bytes().take(9).take_while(|byte| !b" \t\n;&|<>()".contains(byte)).count();
+        let length = rest.bytes().take(9).take_while(|byte| !ENDS_WORD[usize::from(*byte)]).count();
         let word = rest.get(..length)?;
         KEYWORDS.iter().copied().find(|keyword| *keyword == word)
     }
 
+    fn is_at_keyword(&mut self, keyword: &str) -> bool {
+        self.peek() == keyword.bytes().next() && self.keyword() == Some(keyword)
+    }
+
     fn eat_keyword(&mut self, keyword: &str) -> bool {
-        let is_next = self.keyword() == Some(keyword);
+        let is_next = self.is_at_keyword(keyword);
         self.at += if is_next { keyword.len() } else { 0 };
         is_next
     }
@@ -176,7 +184,7 @@ impl Reader<'_, '_> {
 
     /// Whether `time` stands here as a word of the grammar; with other options it is the program.
     fn is_timed(&mut self) -> bool {
-        self.keyword() == Some("time") && {
+        self.is_at_keyword("time") && {
             let rest = self.rest().get("time".len()..).unwrap_or_default().trim_start_matches([' ', '\t']);
             !rest.starts_with('-') || rest.starts_with("-p ") || rest.starts_with("-- ")
         }

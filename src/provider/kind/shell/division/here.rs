@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
         for document in std::mem::take(&mut self.pending) {
             let text = self.lines(&document);
             let place = std::mem::replace(&mut self.state.place, document.place);
-            let word = if document.is_quoted { quoted(text) } else { expanded(&text, self.state)? };
+            let word = if document.is_quoted { quoted(text) } else { expanded(text, self.state)? };
             self.state.place = place;
             self.state.run_document(document.number, &word)?;
             if let Some(place) = self.state.documents.get_mut(document.number) {
@@ -100,12 +100,12 @@ fn quoted(text: String) -> Word {
 }
 
 /// The text of a here-document in which expansions are made.
-fn expanded(text: &str, state: &mut State) -> Step<Word> {
+fn expanded(text: String, state: &mut State) -> Step<Word> {
     if !text.contains(['\\', '$', '`']) {
-        return Ok(quoted(text.to_owned()));
+        return Ok(quoted(text));
     }
     state.charge(text.len())?;
-    let mut reader = Reader::new(text, true, state);
+    let mut reader = Reader::new(&text, true, state);
     let mut word = RawWord::default();
     while let Some(byte) = reader.raw() {
         match byte {

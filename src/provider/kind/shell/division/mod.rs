@@ -19,6 +19,8 @@ mod tests;
 mod word;
 mod wrapper;
 
+use std::sync::Arc;
+
 use state::State;
 
 /// The simple commands of a text, in the order in which they stand there.
@@ -87,7 +89,7 @@ pub enum WorkingDirectory {
     /// Where the policy says nothing of it, and the call neither.
     Unsaid,
     /// An absolute directory, or one below the unsaid one.
-    At(String),
+    At(Arc<str>),
     /// It was changed to something computed.
     Computed,
 }

@@ -83,8 +83,8 @@ fn joined(base: &str, path: &str) -> WorkingDirectory {
         }
     }
     match (is_absolute, joined.is_empty()) {
-        (true, true) => WorkingDirectory::At("/".to_owned()),
+        (true, true) => WorkingDirectory::At("/".into()),
         (false, true) => WorkingDirectory::Unsaid,
-        (_, false) => WorkingDirectory::At(joined),
+        (_, false) => WorkingDirectory::At(joined.into()),
     }
 }

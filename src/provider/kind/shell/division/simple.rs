@@ -8,11 +8,14 @@ use super::{Redirection, RedirectionKind, Word, grammar, wrapper};
 /// Commands of the shell whose operands may be arrays.
 const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
 
+/// Room for the words of most commands.
+const USUAL_WORDS: usize = 6;
+
 impl Reader<'_, '_> {
     /// A simple command, or the definition `name() …`.
     pub(super) fn simple(&mut self) -> Step<()> {
         let mut record = Record {
-            words: Vec::new(),
+            words: Vec::with_capacity(USUAL_WORDS),
             redirections: Vec::new(),
             place: self.state.place.clone(),
             is_piped: false,
@@ -165,10 +168,13 @@ impl Reader<'_, '_> {
         word: RawWord,
         redirections: &mut Vec<RawRedirection>,
     ) -> Step<()> {
-        let mut words = Vec::new();
-        self.expand(word, &mut words)?;
-        redirections.extend(words.into_iter().map(|target| RawRedirection::To(Redirection { kind, target })));
-        Ok(())
+        let mut words = std::mem::take(&mut self.state.spare_words);
+        let read = self.expand(word, &mut words);
+        // Of a list that is too long, nothing.
+        let targets = words.drain(..).filter(|_| read.is_ok());
+        redirections.extend(targets.map(|target| RawRedirection::To(Redirection { kind, target })));
+        self.state.spare_words = words;
+        read
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use super::reader::Reader;
+use super::word::Mark;
 use super::{
     DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper,
 };
@@ -12,6 +13,7 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 /// How many bytes are read at most, with the texts inside of the text and with what brace lists make of it.
 const MOST_READ: usize = 16 * MOST_BYTES;
 
+/// The most words of all commands; those of a command that runs another stand in both.
 const MOST_WORDS: usize = 4096;
 
 const MOST_COMMANDS: usize = 256;
@@ -29,6 +31,9 @@ pub(super) struct State {
     records: Vec<Record>,
     /// The texts of here-documents, by number.
     pub(super) documents: Vec<Option<Word>>,
+    /// Empty, with room for what the next word needs.
+    pub(super) spare_marks: Vec<Mark>,
+    pub(super) spare_words: Vec<Word>,
     pub(super) is_opaque: bool,
     pub(super) has_assignments: bool,
     pub(super) place: Place,
@@ -61,7 +66,6 @@ pub(super) struct Record {
 }
 
 /// A redirection; the target of a here-document is the number of its text.
-#[derive(Clone)]
 pub(super) enum RawRedirection {
     To(Redirection),
     Document(usize),
@@ -72,6 +76,8 @@ impl State {
         Self {
             records: Vec::new(),
             documents: Vec::new(),
+            spare_marks: Vec::new(),
+            spare_words: Vec::new(),
             is_opaque: false,
             has_assignments: false,
             place: Place::start(directory),
@@ -143,7 +149,9 @@ impl State {
     }
 
     pub(super) fn finish(mut self) -> Division {
-        self.records.sort_by_key(|record| record.order);
+        if !self.records.is_sorted_by_key(|record| record.order) {
+            self.records.sort_by_key(|record| record.order);
+        }
         let documents = &mut self.documents;
         let commands = self.records.into_iter().map(|record| record.finish(documents));
         // A here-document without its text is none.
@@ -162,7 +170,12 @@ impl State {
     }
 
     pub(super) fn count_word(&mut self) -> Step<()> {
-        self.words += 1;
+        self.count_words(1)
+    }
+
+    /// Counts words that were read, or that stand in one more command.
+    pub(super) fn count_words(&mut self, count: usize) -> Step<()> {
+        self.words += count;
         self.exhaust(self.words <= MOST_WORDS)
     }
 
@@ -224,7 +237,7 @@ impl Record {
         let redirection = |raw| match raw {
             RawRedirection::To(redirection) => Some(redirection),
             RawRedirection::Document(number) => {
-                let target = documents.get_mut(number)?.clone()?;
+                let target = documents.get_mut(number)?.take()?;
                 Some(Redirection { kind: RedirectionKind::Text, target })
             }
         };

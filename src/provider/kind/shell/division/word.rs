@@ -1,5 +1,7 @@
 //! Words: what stands between blanks and operators, with its quotes taken off.
 
+use std::ops::Range;
+
 use super::reader::Reader;
 use super::state::{Step, Stop};
 use super::{Word, WordForm, brace};
@@ -13,8 +15,8 @@ pub(super) struct RawWord {
     pub(super) marks: Vec<Mark>,
     /// Where the first quote stands in the text.
     pub(super) quoted: Option<usize>,
-    /// The word as it is written.
-    pub(super) written: String,
+    /// Where it stands in the text.
+    pub(super) written: Range<usize>,
     /// An unquoted `{` stands in it.
     pub(super) has_brace: bool,
     /// An unquoted `[` waits for its end.
@@ -43,17 +45,28 @@ pub(super) enum MarkKind {
     Close,
 }
 
+/// Signs of globs and brace lists, and blanks that no shell takes for such.
+const SPECIAL: [bool; 256] = having(b"{},~*?[]\r\x0b\x0c", [false; 256]);
+
 /// Bytes that are themselves wherever they stand in a word.
-const PLAIN: [bool; 256] = {
-    let mut plain = [true; 256];
-    let special = b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]";
+const PLAIN: [bool; 256] = having(b" \t\n\r\x0b\x0c;&|<>()'\"\\$`{},~*?[]", [true; 256]);
+
+/// A table of bytes in which these are what the others are not.
+pub(super) const fn having(bytes: &[u8], others: [bool; 256]) -> [bool; 256] {
+    let mut table = others;
     let mut at = 0;
-    while at < special.len() {
-        plain[special[at] as usize] = false;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = !others[bytes[at] as usize];
         at += 1;
     }
-    plain
-};
+    table
+}
+
+impl MarkKind {
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
 
 impl RawWord {
     pub(super) fn mark(&mut self, kind: MarkKind) {
@@ -101,7 +114,8 @@ impl Reader<'_, '_> {
     pub(super) fn word(&mut self, assigns: bool) -> Step<Option<RawWord>> {
         self.peek();
         let start = self.at;
-        let mut word = RawWord::default();
+        let marks = std::mem::take(&mut self.state.spare_marks);
+        let mut word = RawWord { marks, ..RawWord::default() };
         while self.word_part(&mut word, assigns)? {}
         if self.at == start || (word.text.is_empty() && word.is_bare()) {
             return Ok(None);
@@ -111,26 +125,28 @@ impl Reader<'_, '_> {
         if !self.is_whole && self.at == self.text.len() {
             return Err(Stop);
         }
-        if word.marks.iter().any(|mark| mark.kind == MarkKind::Computed) {
-            word.written = self.from(start).to_owned();
-        }
+        word.written = start..self.at;
         Ok(Some(word))
     }
 
     /// Reads on in a word; false at its end.
     fn word_part(&mut self, word: &mut RawWord, assigns: bool) -> Step<bool> {
-        let length = self.rest().bytes().take_while(|byte| PLAIN[usize::from(*byte)]).count();
-        let plain = self.rest().get(..length).unwrap_or_default();
-        // For shells these are letters; what pastes or shows the text may take them for spaces.
-        self.state.is_opaque |= !plain.is_ascii() && plain.contains(char::is_whitespace);
-        word.text.push_str(plain);
-        self.at += length;
+        let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let length = bytes.iter().take_while(|byte| PLAIN[usize::from(**byte)]).count();
+        if length > 0 {
+            let start = self.at;
+            self.at += length;
+            let plain = self.from(start);
+            // For shells these are letters; what pastes or shows the text may take them for spaces.
+            self.state.is_opaque |= !plain.is_ascii() && plain.contains(char::is_whitespace);
+            word.text.push_str(plain);
+        }
         let Some(byte) = self.peek() else { return Ok(false) };
         match byte {
             b' ' | b'\t' if word.has_open_bracket && word.is_subscripted == Some(true) => {
                 // zsh and dash end the word here.
                 self.state.is_opaque = true;
-                self.literal(word);
+                self.literal(word, byte);
             }
             b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => return Ok(false),
             b'<' | b'>' if self.second() == Some(b'(') => {
@@ -148,13 +164,22 @@ impl Reader<'_, '_> {
             b'\\' => self.escape(word)?,
             b'$' => self.dollar(word, false)?,
             b'`' => self.backquotes(word, false)?,
-            _ => self.special(word, byte, assigns),
+            // Signs stand behind signs where there are many.
+            _ => {
+                while let Some(sign) = self.raw().filter(|sign| SPECIAL[usize::from(*sign)]) {
+                    self.special(word, sign, assigns);
+                }
+            }
         }
         Ok(true)
     }
 
-    fn literal(&mut self, word: &mut RawWord) {
-        word.text.extend(self.bump());
+    /// Takes a byte that is a character.
+    fn literal(&mut self, word: &mut RawWord, byte: u8) {
+        #[cfg(test)]
+        super::reader::count_steps(1);
+        word.text.push(char::from(byte));
+        self.at += 1;
     }
 
     /// Signs of globs and brace lists.
@@ -177,7 +202,7 @@ impl Reader<'_, '_> {
             b']' if std::mem::take(&mut word.has_open_bracket) => word.mark(MarkKind::Glob),
             _ => {}
         }
-        self.literal(word);
+        self.literal(word, byte);
     }
 
     /// `(…)` behind `name=`.
@@ -204,17 +229,25 @@ impl Reader<'_, '_> {
 
     /// Adds the words that a raw word stands for.
     pub(super) fn expand(&mut self, raw: RawWord, words: &mut Vec<Word>) -> Step<()> {
-        let has = |kind| raw.marks.iter().any(|mark| mark.kind == kind);
+        let kinds = raw.marks.iter().fold(0, |kinds, mark| kinds | mark.kind.bit());
+        let has = |kind: MarkKind| kinds & kind.bit() != 0;
         if has(MarkKind::Separator) || (has(MarkKind::Open) && has(MarkKind::Close)) {
             return brace::expand(raw, self.state, words);
         }
         self.state.count_word()?;
-        let (text, form) = match (has(MarkKind::Computed), has(MarkKind::Glob)) {
-            (true, _) => (raw.written, WordForm::Computed),
-            (false, true) => (raw.text, WordForm::Pattern),
-            (false, false) => (raw.text, WordForm::Literal),
+        let RawWord { mut text, mut marks, written, .. } = raw;
+        let form = match (has(MarkKind::Computed), has(MarkKind::Glob)) {
+            (true, _) => WordForm::Computed,
+            (false, true) => WordForm::Pattern,
+            (false, false) => WordForm::Literal,
         };
+        if form == WordForm::Computed {
+            text.clear();
+            text.push_str(self.text.get(written).unwrap_or_default());
+        }
         words.push(Word { text, form });
+        marks.clear();
+        self.state.spare_marks = marks;
         Ok(())
     }
 }

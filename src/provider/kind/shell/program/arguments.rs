@@ -1,5 +1,7 @@
 //! Takes the words of a command apart by its program: verbs, options and their values, operands.
 
+use std::borrow::Cow;
+
 use super::super::division::{Word, WordForm, WorkingDirectory};
 use super::directory;
 use super::table::{self, OptionSpec, Program, Role, Trait};
@@ -12,23 +14,29 @@ const MOST_COMPARED: usize = 64;
 pub(super) struct Piece<'a> {
     pub(super) text: &'a str,
     pub(super) form: WordForm,
-    /// Its number among the bases.
+    /// How many options moved that before.
     pub(super) base: usize,
 }
 
 /// The words behind a program, by what they are.
 pub(super) struct Arguments<'a> {
-    /// The program and its verbs, the innermost last.
-    programs: Vec<&'static Program>,
+    /// The program, or the innermost of its verbs.
+    program: &'static Program,
+    /// The programs around that, the outermost first.
+    outer: Vec<&'static Program>,
     pub(super) variant: Option<&'static Program>,
     /// The names of the options.
-    pub(super) options: Vec<String>,
+    pub(super) options: Vec<Cow<'static, str>>,
+    /// Those of one letter, a bit for each: a word may have thousands.
+    letters: u128,
     pub(super) values: Vec<(Role, Piece<'a>)>,
     pub(super) operands: Vec<Piece<'a>>,
     /// How many operands stand before `--`.
     pub(super) dashes: Option<usize>,
-    /// The directory of the command, and those that options move it to.
-    pub(super) bases: Vec<WorkingDirectory>,
+    /// The directory of the command.
+    pub(super) directory: &'a WorkingDirectory,
+    /// Those that options move it to.
+    moved: Vec<WorkingDirectory>,
     /// The command that an option holds, as of `find -exec`.
     pub(super) executed: Option<&'a Word>,
     pub(super) is_opaque: bool,
@@ -40,16 +48,19 @@ pub(super) struct Arguments<'a> {
 pub(super) fn take_apart<'a>(
     program: &'static Program,
     words: &'a [Word],
-    directory: &WorkingDirectory,
+    directory: &'a WorkingDirectory,
 ) -> Arguments<'a> {
     let mut arguments = Arguments {
-        programs: vec![program],
+        program,
+        outer: Vec::new(),
         variant: None,
         options: Vec::new(),
+        letters: 0,
         values: Vec::new(),
-        operands: Vec::new(),
+        operands: Vec::with_capacity(words.len()),
         dashes: None,
-        bases: vec![directory.clone()],
+        directory,
+        moved: Vec::new(),
         executed: None,
         is_opaque: false,
         takes_options: true,
@@ -70,6 +81,13 @@ pub(super) fn take_apart<'a>(
     arguments
 }
 
+/// A name of one character out of a text of all, so that nothing is copied for the option of a letter.
+fn letter(name: &str) -> Option<&'static str> {
+    const LETTERS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let at = LETTERS.bytes().position(|letter| name.as_bytes() == [letter])?;
+    LETTERS.get(at..=at)
+}
+
 fn literal_start(word: &Word) -> &str {
     literal_start_of(&word.text, word.form)
 }
@@ -88,7 +106,18 @@ pub(super) fn literal_start_of(text: &str, form: WordForm) -> &str {
 
 impl<'a> Arguments<'a> {
     pub(super) fn program(&self) -> &'static Program {
-        self.programs.last().copied().unwrap_or(&table::UNKNOWN)
+        self.program
+    }
+
+    /// The directory in which a word or a value begins.
+    pub(super) fn base(&self, piece: Piece<'_>) -> &WorkingDirectory {
+        let last = piece.base.checked_sub(1);
+        last.and_then(|number| self.moved.get(number)).unwrap_or(self.directory)
+    }
+
+    /// The directory behind all options.
+    pub(super) fn here(&self) -> &WorkingDirectory {
+        self.moved.last().unwrap_or(self.directory)
     }
 
     /// Whether the program, or the variant that its options choose, is so.
@@ -98,7 +127,7 @@ impl<'a> Arguments<'a> {
 
     /// Whether the program, or the verb, is so.
     pub(super) fn has_anywhere(&self, wanted: Trait) -> bool {
-        self.programs.iter().any(|program| program.has(wanted))
+        self.program.has(wanted) || self.outer.iter().any(|program| program.has(wanted))
     }
 
     fn word(&mut self, word: &'a Word, rest: &mut std::slice::Iter<'a, Word>) {
@@ -132,7 +161,7 @@ impl<'a> Arguments<'a> {
             let known = || table::program(&word.text).filter(|_| is_run && word.form == WordForm::Literal);
             match program.verb(&word.text).or_else(known) {
                 Some(verb) => return self.enter(verb),
-                None => self.programs.push(program.verb("*").unwrap_or(&table::UNKNOWN)),
+                None => self.go_into(program.verb("*").unwrap_or(&table::UNKNOWN)),
             }
         }
         let program = self.program();
@@ -156,9 +185,13 @@ impl<'a> Arguments<'a> {
 
     /// What follows are the words of this verb or program.
     fn enter(&mut self, program: &'static Program) {
-        self.programs.push(program);
+        self.go_into(program);
         self.takes_options = true;
         self.dashes = None;
+    }
+
+    fn go_into(&mut self, program: &'static Program) {
+        self.outer.push(std::mem::replace(&mut self.program, program));
     }
 
     /// `--name`, `--name=value`, `--name value`; of some programs `-name`.
@@ -175,7 +208,7 @@ impl<'a> Arguments<'a> {
         }
         match self.spec(name) {
             Some((whole, spec)) => {
-                self.name(whole);
+                self.known_name(whole);
                 self.values_of(spec, attached.map(|text| self.piece(text, word.form)), rest);
             }
             None if word.text.starts_with("--") || !self.attached_letter(word) => self.name(name),
@@ -259,9 +292,8 @@ impl<'a> Arguments<'a> {
 
     fn value(&mut self, role: Role, piece: Piece<'a>) {
         if role == Role::Directory {
-            let base = self.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
-            let moved = directory::moved(base, piece.text, piece.form);
-            self.bases.push(moved);
+            let moved = directory::moved(self.here(), piece.text, piece.form);
+            self.moved.push(moved);
         } else if role == Role::Verb {
             // `python -m pip`
             self.is_opaque |= piece.form == WordForm::Computed;
@@ -297,30 +329,42 @@ impl<'a> Arguments<'a> {
     }
 
     fn spec(&self, name: &str) -> Option<(&'static str, &'static OptionSpec)> {
-        self.reachable().find_map(|program| program.option(name))
+        self.program.option(name).or_else(|| self.around().find_map(|program| program.option(name)))
     }
 
     fn letter(&self, name: &str) -> Option<&'static OptionSpec> {
-        self.reachable().find_map(|program| program.letter(name))
+        self.program.letter(name).or_else(|| self.around().find_map(|program| program.letter(name)))
     }
 
-    /// The verb and the programs around it whose options may stand behind it.
-    fn reachable(&self) -> impl Iterator<Item = &'static Program> {
-        let inner = self.programs.len();
-        let is_reachable = move |(number, program): &(usize, &&'static Program)| {
-            *number + 1 == inner || !program.has(Trait::Stop)
-        };
-        self.programs.iter().enumerate().rev().filter(is_reachable).map(|(_, program)| *program)
+    /// The programs around the verb whose options may stand behind it.
+    fn around(&self) -> impl Iterator<Item = &'static Program> {
+        self.outer.iter().rev().copied().filter(|program| !program.has(Trait::Stop))
     }
 
     fn name(&mut self, name: &str) {
-        let is_known = self.options.len() < MOST_COMPARED && self.options.iter().any(|option| option == name);
-        if !name.is_empty() && !is_known {
-            self.options.push(name.to_owned());
+        if !name.is_empty() && self.is_new(name) {
+            self.options.push(letter(name).map_or_else(|| Cow::Owned(name.to_owned()), Cow::Borrowed));
         }
     }
 
+    /// A name that the table has.
+    fn known_name(&mut self, name: &'static str) {
+        if self.is_new(name) {
+            self.options.push(Cow::Borrowed(name));
+        }
+    }
+
+    /// Whether no option before had this name.
+    fn is_new(&mut self, name: &str) -> bool {
+        if let [letter @ ..128] = name.as_bytes() {
+            let others = self.letters;
+            self.letters |= 1 << letter;
+            return self.letters != others;
+        }
+        self.options.len() >= MOST_COMPARED || !self.options.iter().any(|option| option == name)
+    }
+
     fn piece(&self, text: &'a str, form: WordForm) -> Piece<'a> {
-        Piece { text, form, base: self.bases.len() - 1 }
+        Piece { text, form, base: self.moved.len() }
     }
 }

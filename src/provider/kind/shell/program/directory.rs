@@ -11,11 +11,10 @@ pub(super) fn moved(base: &WorkingDirectory, text: &str, form: WordForm) -> Work
         return WorkingDirectory::Computed;
     }
     match base {
-        _ if is_whole(text) => WorkingDirectory::At(text.to_owned()),
-        WorkingDirectory::Unsaid => WorkingDirectory::At(text.to_owned()),
-        WorkingDirectory::At(directory) => {
-            within(directory, text).map_or(WorkingDirectory::Computed, WorkingDirectory::At)
-        }
+        _ if is_whole(text) => WorkingDirectory::At(text.into()),
+        WorkingDirectory::Unsaid => WorkingDirectory::At(text.into()),
+        WorkingDirectory::At(directory) => within(directory, text)
+            .map_or(WorkingDirectory::Computed, |directory| WorkingDirectory::At(directory.into())),
         WorkingDirectory::Computed => WorkingDirectory::Computed,
     }
 }

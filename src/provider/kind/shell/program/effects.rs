@@ -24,7 +24,8 @@ impl Effects {
     /// One fact for each kind.
     pub(super) fn facts(self) -> Vec<Facts<'static>> {
         let owned = |texts: Vec<String>| texts.into_iter().map(Cow::Owned).collect::<Vec<_>>();
-        let mut facts = Vec::new();
+        let kinds = [&self.reads, &self.writes, &self.urls];
+        let mut facts = Vec::with_capacity(kinds.iter().filter(|texts| !texts.is_empty()).count());
         if !self.reads.is_empty() {
             facts.push(Facts { paths: owned(self.reads), ..Facts::new(Kind::Read) });
         }
@@ -40,8 +41,7 @@ impl Effects {
 
     /// Adds what a word means by its role.
     pub(super) fn add(&mut self, role: Role, piece: Piece<'_>, arguments: &Arguments<'_>) {
-        let base = arguments.bases.get(piece.base).unwrap_or(&WorkingDirectory::Unsaid);
-        self.take(role, piece, base, arguments);
+        self.take(role, piece, arguments.base(piece), arguments);
     }
 
     fn take(&mut self, role: Role, piece: Piece<'_>, base: &WorkingDirectory, arguments: &Arguments<'_>) {
@@ -54,8 +54,7 @@ impl Effects {
             Role::Archive => {
                 let is_written = arguments.has(Trait::Packs);
                 // It is opened before the directory is changed, wherever that option stands.
-                let base = arguments.bases.first().unwrap_or(base);
-                self.path(piece, base, !is_written, is_written);
+                self.path(piece, arguments.directory, !is_written, is_written);
             }
             Role::Url | Role::Source | Role::Input | Role::Output => self.remote(role, piece, base),
             Role::Repository | Role::RemoteRead | Role::RemoteWrite => {

@@ -62,8 +62,7 @@ pub(super) fn emulated(
     let written = written(command);
     match program {
         "tee" => {
-            let is_plain =
-                arguments.options.iter().all(|option| matches!(option.as_str(), "a" | "append" | "i"));
+            let is_plain = arguments.options.iter().all(|option| matches!(&**option, "a" | "append" | "i"));
             (is_plain && !effects.writes.is_empty() && effects.reads.is_empty()).then_some(Kind::Write)
         }
         "echo" | "printf" => (written && effects.reads.is_empty()).then_some(Kind::Write),
@@ -89,8 +88,7 @@ fn prints(program: &str, command: &DividedCommand, arguments: &Arguments<'_>, ef
     let Some((_, options)) = PRINTING.iter().find(|(name, _)| *name == program) else { return false };
     let is_count =
         |option: &str| matches!(program, "head" | "tail") && option.bytes().all(|b| b.is_ascii_digit());
-    let is_plain =
-        arguments.options.iter().all(|option| options.contains(&option.as_str()) || is_count(option));
+    let is_plain = arguments.options.iter().all(|option| options.contains(&&**option) || is_count(option));
     let is_to_file = command.redirections.iter().any(|one| {
         matches!(one.kind, RedirectionKind::Text)
             || (matches!(one.kind, RedirectionKind::Write | RedirectionKind::ReadWrite)
@@ -99,7 +97,7 @@ fn prints(program: &str, command: &DividedCommand, arguments: &Arguments<'_>, ef
     let by_lines = match program {
         "sed" => {
             let is_quiet =
-                arguments.options.iter().any(|option| matches!(option.as_str(), "n" | "quiet" | "silent"));
+                arguments.options.iter().any(|option| matches!(&**option, "n" | "quiet" | "silent"));
             is_quiet && scripts(arguments).is_some_and(|all| all.iter().all(|text| script::sed_prints(text)))
         }
         "awk" | "gawk" | "mawk" => {

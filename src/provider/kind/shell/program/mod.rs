@@ -14,7 +14,9 @@ mod table;
 mod tests;
 mod url;
 
-use super::division::{DividedCommand, RedirectionKind, Word, WordForm, WorkingDirectory};
+use std::borrow::Cow;
+
+use super::division::{DividedCommand, RedirectionKind, Word, WordForm};
 use crate::call::{Facts, SimpleCommand};
 use arguments::{Arguments, Piece};
 use effects::Effects;
@@ -43,15 +45,18 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
     if matches!(name, Some("apply_patch" | "applypatch")) {
         add_patch(&mut effects, command);
     }
-    let lower = name.map(str::to_ascii_lowercase).unwrap_or_default();
+    let lower = lower(name.unwrap_or_default());
     let emulates = emulation::emulated(&lower, command, &arguments, &effects);
     let changes_directory = changes_directory(&lower, command, &arguments);
-    let text = command.words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+    let text = joined(&command.words);
     let is_opaque = effects.is_opaque;
     ProgramReading {
         command: SimpleCommand {
             text,
-            program: name.map(str::to_owned),
+            program: name.map(|name| match program.name {
+                known if known == name => Cow::Borrowed(known),
+                _ => Cow::Owned(name.to_owned()),
+            }),
             options: arguments.options,
             changes_directory,
             emulates,
@@ -60,6 +65,21 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
         facts: effects.facts(),
         is_opaque,
     }
+}
+
+/// Words with one space between.
+fn joined(words: &[Word]) -> String {
+    let mut text = String::with_capacity(words.iter().map(|word| word.text.len() + 1).sum());
+    for (number, word) in words.iter().enumerate() {
+        text.push_str(if number == 0 { "" } else { " " });
+        text.push_str(&word.text);
+    }
+    text
+}
+
+fn lower(name: &str) -> Cow<'_, str> {
+    let has_upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+    if has_upper { Cow::Owned(name.to_ascii_lowercase()) } else { Cow::Borrowed(name) }
 }
 
 /// The program's name without its directory; none where an expansion decides which it is.
@@ -88,20 +108,45 @@ fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
     }
     let before =
         arguments.dashes.filter(|_| shape.behind_dashes.is_some()).unwrap_or(arguments.operands.len());
-    let mut roles = Vec::with_capacity(arguments.operands.len());
-    for (number, piece) in arguments.operands.iter().enumerate() {
-        let role = named_role(shape, piece.text).unwrap_or_else(|| match &shape.behind_dashes {
-            Some(operands) if number >= before => {
-                let count = arguments.operands.len() - before;
-                operands.role(number - before, count, 0, target.is_some())
-            }
-            Some(_) | None => shape.operands.role(number, before, skipped, target.is_some()),
-        });
-        roles.push(role);
+    let roles =
+        Roles { shape, before, count: arguments.operands.len(), skipped, has_target: target.is_some() };
+    for (piece, role) in roles.of(arguments) {
         effects.add(role, value_of(shape, piece), arguments);
         add_file_url(effects, *piece, arguments);
     }
-    add_places(effects, arguments, shape, &roles, target);
+    add_places(effects, arguments, &roles, target);
+}
+
+/// What the operands of a command mean.
+struct Roles<'p> {
+    shape: &'p table::Program,
+    /// How many of them have the roles that those before `--` have.
+    before: usize,
+    count: usize,
+    /// How many are given by options.
+    skipped: usize,
+    has_target: bool,
+}
+
+impl Roles<'_> {
+    /// Each operand with its role.
+    fn of<'o, 'a>(
+        &self,
+        arguments: &'o Arguments<'a>,
+    ) -> impl DoubleEndedIterator<Item = (&'o Piece<'a>, Role)> {
+        let operands = arguments.operands.iter().enumerate();
+        operands.map(|(number, piece)| (piece, self.role(number, piece)))
+    }
+
+    fn role(&self, number: usize, piece: &Piece<'_>) -> Role {
+        let Self { shape, before, count, skipped, has_target } = *self;
+        named_role(shape, piece.text).unwrap_or_else(|| match &shape.behind_dashes {
+            Some(operands) if number >= before => {
+                operands.role(number - before, count - before, 0, has_target)
+            }
+            Some(_) | None => shape.operands.role(number, before, skipped, has_target),
+        })
+    }
 }
 
 /// Whether an interpreter has no script, or one that comes from somewhere else.
@@ -113,15 +158,17 @@ fn runs_input(arguments: &Arguments<'_>) -> bool {
 
 /// The role of `if=file`.
 fn named_role(shape: &table::Program, text: &str) -> Option<Role> {
+    if shape.operands.named.is_empty() {
+        return None;
+    }
     let (name, _) = text.split_once('=')?;
     shape.operands.named.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
 
 /// `file` of `if=file`.
 fn value_of<'a>(shape: &table::Program, piece: &Piece<'a>) -> Piece<'a> {
-    let is_named = named_role(shape, piece.text).is_some();
-    let value = piece.text.split_once('=').map(|(_, value)| value).filter(|_| is_named);
-    Piece { text: value.unwrap_or(piece.text), ..*piece }
+    let value = named_role(shape, piece.text).and_then(|_| piece.text.split_once('='));
+    Piece { text: value.map_or(piece.text, |(_, value)| value), ..*piece }
 }
 
 /// `file://` and `fileb://` in front of a path, as the CLI of AWS takes it in any value.
@@ -138,32 +185,35 @@ fn add_file_url(effects: &mut Effects, piece: Piece<'_>, arguments: &Arguments<'
 fn add_places(
     effects: &mut Effects,
     arguments: &Arguments<'_>,
-    shape: &table::Program,
-    roles: &[Role],
+    roles: &Roles<'_>,
     target: Option<Piece<'_>>,
 ) {
-    let here = arguments.bases.last().unwrap_or(&WorkingDirectory::Unsaid);
+    let (here, shape) = (arguments.here(), roles.shape);
     effects.moves |= shape.has(Trait::Moves);
-    let operands = || arguments.operands.iter().zip(roles);
-    let is_source = |role: &Role| {
+    let operands = || roles.of(arguments);
+    let is_source = |role: Role| {
         matches!(role, Role::Read | Role::Both | Role::RemoteRead | Role::Input | Role::NamedRead)
     };
-    let sources: Vec<&str> = operands()
-        .filter(|(piece, role)| is_source(role) && piece.form != WordForm::Computed)
-        .filter(|(piece, _)| !(shape.has(Trait::Contents) && piece.text.ends_with('/')))
-        .map(|(piece, _)| piece.text)
-        .collect();
+    let is_put = |(piece, role): &(&Piece<'_>, Role)| {
+        is_source(*role)
+            && piece.form != WordForm::Computed
+            && !(shape.has(Trait::Contents) && piece.text.ends_with('/'))
+    };
+    // Where nothing is put anywhere, they are not asked for.
+    let sources: Vec<&str> = match shape.has_target() {
+        true => operands().filter(is_put).map(|(piece, _)| piece.text).collect(),
+        false => Vec::new(),
+    };
     let last = operands()
         .next_back()
         .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
-    let is_remote = roles.last() == Some(&Role::RemoteWrite);
+    let is_remote = operands().next_back().is_some_and(|(_, role)| role == Role::RemoteWrite);
     let written = target.or_else(|| last.map(|(piece, _)| *piece).filter(|_| !sources.is_empty()));
     if let Some(piece) = written
         && piece.form != WordForm::Computed
         && shape.has_target()
         && (target.is_some() || sources.len() > 1 || looks_like_directory(piece.text))
-        && let Some(base) = arguments.bases.get(piece.base)
-        && let Some(directory) = directory::located(base, piece.text)
+        && let Some(directory) = directory::located(arguments.base(piece), piece.text)
         && url::of_url(piece.text).is_none()
         && (!is_remote || url::of_remote(piece.text).is_none())
     {
@@ -171,9 +221,7 @@ fn add_places(
     }
     if shape.has(Trait::Saves) && effects.writes.is_empty() || (shape.has(Trait::Saves) && target.is_some()) {
         let place = match target {
-            Some(piece) => {
-                arguments.bases.get(piece.base).and_then(|base| directory::located(base, piece.text))
-            }
+            Some(piece) => directory::located(arguments.base(piece), piece.text),
             None => directory::located(here, "."),
         };
         save(effects, place.as_deref());
@@ -207,10 +255,10 @@ fn save(effects: &mut Effects, place: Option<&str>) {
 }
 
 /// A program that changes files, run by `find` for what it finds: it may be any file below.
-fn add_executed(effects: &mut Effects, arguments: &Arguments<'_>, roles: &[Role], word: &Word) {
+fn add_executed(effects: &mut Effects, arguments: &Arguments<'_>, roles: &Roles<'_>, word: &Word) {
     let program = program_name(word).and_then(table::program);
     if program.is_some_and(table::Program::writes_operands) {
-        for (piece, _) in arguments.operands.iter().zip(roles).filter(|(_, role)| **role == Role::Read) {
+        for (piece, _) in roles.of(arguments).filter(|(_, role)| *role == Role::Read) {
             effects.add(Role::Write, *piece, arguments);
         }
     }
@@ -258,6 +306,6 @@ fn changes_directory(program: &str, command: &DividedCommand, arguments: &Argume
     matches!(program, "cd" | "pushd" | "chdir")
         && arguments.operands.len() == 1
         && arguments.operands.iter().all(is_told)
-        && arguments.options.iter().all(|option| matches!(option.as_str(), "L" | "P" | "e"))
+        && arguments.options.iter().all(|option| matches!(&**option, "L" | "P" | "e"))
         && command.redirections.iter().all(|redirection| directory::is_device(&redirection.target.text))
 }

@@ -8,9 +8,11 @@
 //! - OPTIONS: `-o=write` takes a value of this role, `-n=` one without a meaning, `-i?` one that is attached or missing;
 //!   `--arg=value+value` takes two; `/NAME` behind it chooses a variant.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::LazyLock;
+
+use super::super::hash::Table;
 
 const LINES: &str = include_str!("programs.txt");
 
@@ -102,7 +104,7 @@ pub(super) struct Operands {
 }
 
 /// An option of a program.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct OptionSpec {
     pub(super) values: Vec<Role>,
     /// Whether its value is attached or missing.
@@ -143,16 +145,60 @@ pub(super) enum Trait {
     Contents,
 }
 
+/// A set of them, which is asked several times for each word.
+#[derive(Debug, Default)]
+struct Traits(u16);
+
+impl Traits {
+    fn add(&mut self, one: Trait) {
+        self.0 |= 1 << one as u16;
+    }
+
+    fn has(&self, one: Trait) -> bool {
+        self.0 & (1 << one as u16) != 0
+    }
+}
+
+/// Options of one letter: a bit for each that there is, and what they are in the order of the letters, so that the bits
+/// below one count where it stands.
+#[derive(Debug, Default)]
+struct Letters {
+    known: u128,
+    specs: Vec<OptionSpec>,
+}
+
+impl Letters {
+    fn place(&self, letter: u8) -> (u128, usize) {
+        let bit = 1_u128 << letter;
+        ((self.known & bit), (self.known & (bit - 1)).count_ones() as usize)
+    }
+
+    fn get(&self, letter: u8) -> Option<&OptionSpec> {
+        let (known, at) = self.place(letter);
+        if known == 0 { None } else { self.specs.get(at) }
+    }
+
+    fn insert(&mut self, letter: u8, spec: OptionSpec) {
+        let (known, at) = self.place(letter);
+        let replaced = at..at + usize::from(known != 0);
+        self.specs.splice(replaced, [spec]);
+        self.known |= 1 << letter;
+    }
+}
+
 /// A program, or a verb of one.
 #[derive(Debug, Default)]
 pub(super) struct Program {
+    pub(super) name: &'static str,
     pub(super) operands: Operands,
     /// Those behind `--`, where it makes a difference.
     pub(super) behind_dashes: Option<Operands>,
     options: BTreeMap<&'static str, OptionSpec>,
-    traits: Vec<Trait>,
+    /// Those of one letter, again: hundreds of them may stand in one word.
+    letters: Letters,
+    traits: Traits,
     /// By name; variants as `/name`.
-    verbs: HashMap<&'static str, Self>,
+    verbs: Table<Self>,
 }
 
 static PROGRAMS: LazyLock<Program> = LazyLock::new(|| {
@@ -222,11 +268,17 @@ impl Program {
     fn insert(&mut self, names: &[&'static str], operands: &'static str, options: &'static str) {
         let Some((names_here, below)) = names.split_first() else {
             self.read_operands(operands);
-            self.options.extend(options.split_whitespace().filter_map(OptionSpec::read));
+            for (name, spec) in options.split_whitespace().filter_map(OptionSpec::read) {
+                if let [letter @ ..128] = name.as_bytes() {
+                    self.letters.insert(*letter, spec.clone());
+                }
+                self.options.insert(name, spec);
+            }
             return;
         };
         for name in names_here.split(',') {
-            self.verbs.entry(name).or_default().insert(below, operands, options);
+            let named = || Self { name, ..Self::default() };
+            self.verbs.entry(name).or_insert_with(named).insert(below, operands, options);
         }
     }
 
@@ -238,7 +290,7 @@ impl Program {
     }
 
     pub(super) fn has(&self, wanted: Trait) -> bool {
-        self.traits.contains(&wanted)
+        self.traits.has(wanted)
     }
 
     pub(super) fn takes_verb(&self) -> bool {
@@ -262,7 +314,10 @@ impl Program {
 
     /// The letters that take values stand in a cluster, so this is exact.
     pub(super) fn letter(&self, name: &str) -> Option<&OptionSpec> {
-        self.options.get(name)
+        match name.as_bytes() {
+            [letter @ ..128] => self.letters.get(*letter),
+            _ => self.options.get(name),
+        }
     }
 
     /// Whether its last operand may be a directory that the others are put into.
@@ -279,11 +334,11 @@ impl Program {
 }
 
 impl Operands {
-    fn read(words: impl Iterator<Item = &'static str>, traits: &mut Vec<Trait>) -> Self {
+    fn read(words: impl Iterator<Item = &'static str>, traits: &mut Traits) -> Self {
         let mut operands = Self::default();
         for word in words {
             if let Some(name) = word.strip_prefix('+') {
-                traits.extend(Trait::read(name));
+                Trait::read(name).into_iter().for_each(|found| traits.add(found));
             } else if let Some((name, role)) = word.split_once('=') {
                 operands.named.push((name, Role::read(role)));
             } else if let Some(role) = word.strip_suffix("...") {

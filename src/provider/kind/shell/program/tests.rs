@@ -1,5 +1,7 @@
 //! What programs do with files and URLs, from words that were divided by hand.
 
+use std::borrow::Cow;
+
 use super::super::division::{
     DividedCommand, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory,
 };
@@ -65,7 +67,7 @@ pub(super) fn check(table: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn options(line: &str) -> Vec<String> {
+fn options(line: &str) -> Vec<Cow<'static, str>> {
     read(&command(line)).command.options
 }
 
@@ -391,7 +393,7 @@ fn paths_begin_in_the_directory_of_the_command() {
     let shown_in = |line: &str, directory: WorkingDirectory| {
         shown(&read(&DividedCommand { directory, ..command(line) }))
     };
-    let at = |directory: &str| WorkingDirectory::At(directory.to_owned());
+    let at = |directory: &str| WorkingDirectory::At(directory.into());
     assert_eq!(shown_in("cat a /b ~/c ./d ../e", at("/w/")), "R /w/a /b ~/c /w/d /w/../e");
     assert_eq!(shown_in("ls", at("/w")), "R /w");
     assert_eq!(shown_in("ls .", at("/")), "R /");
@@ -518,6 +520,6 @@ fn a_patch_of_an_agent_writes_the_files_that_it_names_below_the_directory_of_its
         ("applypatch <<<$x", "opaque"),
     ]);
     let mut below = command(&format!("applypatch <<<{patch}"));
-    below.directory = WorkingDirectory::At("/w".to_owned());
+    below.directory = WorkingDirectory::At("/w".into());
     assert_eq!(shown(&read(&below)), "W /w/a /b");
 }

@@ -223,7 +223,7 @@ fn a_word_that_is_computed_is_told_from_one_that_is_written() {
 
 #[test]
 fn a_directory_holds_for_what_runs_behind_it() {
-    let at = |directory: &str| WorkingDirectory::At(directory.to_owned());
+    let at = |directory: &str| WorkingDirectory::At(directory.into());
     let computed = WorkingDirectory::Computed;
     for (text, directory) in [
         ("cat x", at("/w")),

@@ -65,8 +65,8 @@ impl Unwrapping {
             }
             let name = base(&program.text);
             let Some(wrapper) = find(&name) else {
-                let name = name.into_owned();
-                return self.plain(&name, state);
+                let known = UNREAD.iter().chain(BUILTINS).find(|known| **known == name);
+                return self.plain(known.copied().unwrap_or_default(), state);
             };
             if state.wrappers >= MOST_WRAPPERS {
                 state.is_opaque = true;
@@ -124,6 +124,9 @@ impl Unwrapping {
             && options_of.iter().any(|word| word.text.contains('=') && !word.text.starts_with('-'));
         // These change more than how long a command runs: a rule may be about them.
         if matches!(wrapper.runs, Runs::Elevated | Runs::Elsewhere | Runs::Input | Runs::Options) {
+            if let Err(stop) = state.count_words(self.record.words.len()) {
+                return state.record(self.record).and(Err(stop));
+            }
             let (words, place) = (self.record.words.clone(), self.record.place.clone());
             let Record { is_piped, order, .. } = self.record;
             state.record(Record { words, redirections: Vec::new(), place, is_piped, order })?;
@@ -202,8 +205,8 @@ impl Unwrapping {
         read
     }
 
-    /// A command that wraps no other.
-    fn plain(self, name: &str, state: &mut State) -> Step<()> {
+    /// A command that wraps no other; its name where it is more than a program.
+    fn plain(self, name: &'static str, state: &mut State) -> Step<()> {
         let operand = self.record.words.get(1);
         let has_operand = operand.is_some();
         let is_option = |text: &str| self.record.words.iter().skip(1).any(|word| word.text.starts_with(text));
@@ -261,6 +264,7 @@ impl Unwrapping {
     fn find(self, state: &mut State) -> Step<()> {
         let Record { words, place, order, .. } = &self.record;
         let mut commands = Vec::new();
+        let mut counted = Ok(());
         let mut rest = words.iter().skip(1);
         while let Some(word) = rest.next() {
             if !matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
@@ -276,6 +280,10 @@ impl Unwrapping {
                 is_end
             });
             state.is_opaque |= !is_ended || inner.is_empty();
+            counted = state.count_words(inner.len());
+            if counted.is_err() {
+                break;
+            }
             compute(inner.iter_mut(), "{}");
             let place = if word.text.ends_with("dir") { Place::computed() } else { place.clone() };
             let record =
@@ -283,6 +291,7 @@ impl Unwrapping {
             commands.push(Self { record, is_here: false });
         }
         state.record(self.record)?;
+        counted?;
         if state.wrappers >= MOST_WRAPPERS {
             state.is_opaque |= !commands.is_empty();
             return Ok(());

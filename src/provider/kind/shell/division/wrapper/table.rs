@@ -1,7 +1,8 @@
 //! Programs that run another command, as data.
 
-use std::collections::HashMap;
 use std::sync::LazyLock;
+
+use super::super::super::hash::Table;
 
 /// A program that runs what its operands say.
 pub(super) struct Wrapper {
@@ -181,7 +182,7 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-static BY_NAME: LazyLock<HashMap<&str, &Wrapper>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<Table<&Wrapper>> = LazyLock::new(|| {
     let named = |wrapper: &'static Wrapper| wrapper.names.iter().map(move |name| (*name, wrapper));
     WRAPPERS.iter().flat_map(named).collect()
 });
