@@ -37,6 +37,8 @@ MACHINE_SETTINGS = [
 # In the order of their end.
 STARTED = ["kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "containerd", "kube-apiserver", "etcd"]
 PATIENCE = 180
+# Bytes that images, snapshots and the store take; kubelet starts no pod where the disk is nearly full.
+DISK = 1 << 30
 
 
 class Cluster:
@@ -55,6 +57,9 @@ class Cluster:
     def up(self):
         """Returns once the node is Ready. What already runs goes on."""
         RUN.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(RUN).free
+        if free < DISK:
+            raise RuntimeError(f"{RUN} has {free} bytes free, and the node takes up to {DISK}: make room")
         if not network.exists():
             network.build()
         certificates.prepare(self.pki, NODE_ADDRESS[4], NODE_NAME)
@@ -175,7 +180,7 @@ class Cluster:
                     "clusterDomain": "cluster.local",
                     "resolvConf": f"{RUN}/resolv.conf",
                     "failSwapOn": False,
-                    "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+                    "evictionHard": {"memory.available": "100Mi", "nodefs.available": "100Mi", "imagefs.available": "100Mi"},
                     "imageGCHighThresholdPercent": 100,
                     # From 1.35 on kubelet refuses cgroup v1 otherwise.
                     "failCgroupV1": False,

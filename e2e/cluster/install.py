@@ -25,7 +25,7 @@ def installed(stage, step):
     started = time.monotonic()
     status, answer = stage.chart.install()
     stage.times.record(step, "helm install, until the operator is available", time.monotonic() - started)
-    step.check("helm install waits until the operator is available", status == 0, answer)
+    step.check("helm install waits until the operator is available", status == 0, answer if status == 0 else [answer, *stage.why_waiting(NAMESPACE)])
     replicas = lambda: stage.api.take(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/postern-operator")["status"]
     available = becomes(lambda: replicas().get("availableReplicas") == 2, PATIENCE)
     step.check("two replicas of the operator are available", available, replicas())
@@ -64,6 +64,7 @@ def reference(stage, step):
         seconds.append(stage.measured(pod.is_ready))
         stage.delete("pod", pod.name, manifests.OTHER, wait=False)
     came = sorted(each for each in seconds if each is not None)
+    step.check("a pod that nobody injects becomes Ready", came, stage.why_waiting(manifests.OTHER))
     stage.times.record(step, stage.times.REFERENCE, came[len(came) // 2] if came else None)
 
 

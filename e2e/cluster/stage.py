@@ -18,7 +18,7 @@ from servers import executable
 from times import Times
 from waiting import PATIENCE, becomes
 
-from cluster import RUN, Cluster
+from cluster import NODE_NAME, RUN, Cluster
 
 HERE = Path(__file__).resolve().parent
 UPSTREAM_CA = "Stand-in Upstream CA"
@@ -88,6 +88,11 @@ class Stage:
     def events_of(self, namespace):
         """The messages of a namespace's Events."""
         return [f"{each['reason']}: {each.get('message', '')}" for each in self.api.items(f"/api/v1/namespaces/{namespace}/events")]
+
+    def why_waiting(self, namespace):
+        """What keeps pods from becoming Ready: conditions of the node, then the namespace's Events."""
+        node = self.api.take(f"/api/v1/nodes/{NODE_NAME}")["status"]["conditions"]
+        return [*(f"node {each['type']}={each['status']}: {each.get('message', '')}" for each in node), *self.events_of(namespace)]
 
     def policy(self, name="coding-agents", namespace=manifests.NAMESPACE):
         return self.api.take(f"/apis/postern.dev/v1alpha1/namespaces/{namespace}/egresspolicies/{name}")

@@ -61,7 +61,7 @@ def run(suite):
         for title, make, steps in suite.stages(options):
             print(f"--- {title}", flush=True)
             with scratch(suite.name, options.keep) as directory, make(directory) as stage:
-                runs.append(Run(title, stage, [examine(suite, stage, step, options) for step in chosen(suite, steps(stage), options)]))
+                runs.append(Run(title, stage, list(examined(suite, stage, chosen(suite, steps(stage), options), options))))
     except (OSError, RuntimeError) as error:
         sys.exit(f"FAIL  the stage cannot be set: {error}\n0 passed, 1 failed")
     for line in suite.closing(options, runs):
@@ -109,6 +109,15 @@ def demand_needed(suite):
 def chosen(suite, steps, options):
     words = [word.lower() for word in options.only] if suite.chooses_steps else []
     return [step for step in steps if step.needed or not words or any(word in step.name.lower() for word in words)]
+
+
+def examined(suite, stage, steps, options):
+    """Examines one step after the other, to the end or to a needed one that fails: all further ones stand on it."""
+    for step in steps:
+        yield examine(suite, stage, step, options)
+        if step.needed and not all(step.checks):
+            print("      no further step is examined: they need this one", flush=True)
+            return
 
 
 def examine(suite, stage, step, options):

@@ -4,7 +4,8 @@ import time
 
 
 class Step:
-    """A promise, an attack or a client; `examine` is called with the stage and the step. A `needed` step always runs."""
+    """A promise, an attack or a client; `examine` is called with the stage and the step. A `needed` step always
+    runs, and where it fails it is the last one."""
 
     def __init__(self, name, examine, needed=False):
         self.name, self.examine, self.needed = name, examine, needed
