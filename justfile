@@ -24,6 +24,14 @@ docs:
 test *arguments:
     cargo test --locked --all-features {{ arguments }}
 
+# The property tests over new cases, each many times; what fails prints its case.
+properties cases="10000":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    export PROPTEST_RNG_SEED=$(date +%s) PROPTEST_CASES={{ cases }}
+    cargo test --locked --all-features --lib
+    cargo test --locked --all-features --test main reference
+
 # No Kubernetes client is in the gateway, which is what is built without features.
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '

@@ -32,7 +32,8 @@ pub enum EditError {
 ///
 /// The result depends on the edits, not on the order in which they were gathered, but for what is added to one and
 /// the same array or object: that stands in the order of the calls. New text is checked, so that the result is JSON
-/// again. A removal takes every edit inside of its range with it, whichever came first.
+/// again. A removal takes every edit inside of its range with it, whichever came first; whether two of those that
+/// overlap are refused depends on whether they came before it.
 #[derive(Debug)]
 pub struct Edits<'d> {
     document: &'d Document<'d>,

@@ -148,6 +148,22 @@ fn a_removal_takes_every_edit_inside_of_it_with_it() {
 }
 
 #[test]
+fn of_edits_that_overlap_inside_of_a_removal_one_is_refused_before_it_and_none_after_it() {
+    let document = read("{\"a\": [1, [2]], \"c\": 3}");
+    let [around, replaced, item] = ["a", "a.1", "a.1.0"].map(|path| find(&document, path));
+    let [mut before, mut after] = [Edits::new(&document), Edits::new(&document)];
+    before.remove(item).unwrap();
+    assert_eq!(before.replace(replaced, "0"), Err(EditError::Overlap));
+    before.remove(around).unwrap();
+    after.remove(item).unwrap();
+    after.remove(around).unwrap();
+    after.replace(replaced, "0").unwrap();
+    for edits in [before, after] {
+        assert_eq!(edits.apply(), b"{\"c\": 3}");
+    }
+}
+
+#[test]
 fn what_would_not_be_json_with_one_reading_is_not_put_in() {
     let document = read("{\"a\": [1], \"b\": {\"x\": 1, \"x\": 2}}");
     let [a, b, root] = ["a", "b", ""].map(|path| find(&document, path));

@@ -1,6 +1,7 @@
 //! What holds for any JSON, beside serde_json: the same readings, the same refusals, edits that touch nothing else.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -198,6 +199,11 @@ proptest! {
             }
         }
         let edited = edits.apply();
+        let removed: Vec<Range<usize>> = values
+            .iter()
+            .map(|value| value.span())
+            .filter(|span| matches!(changes.get(&span.start), Some(Change::Remove)))
+            .collect();
         let mut kept = Vec::new();
         let expected = model(document.root(), &changes, &mut kept).unwrap();
         prop_assert_eq!(serde_json::from_slice::<Expected>(&edited).unwrap(), expected);
@@ -209,8 +215,11 @@ proptest! {
         }
         let mut again = Edits::new(&document);
         for (start, change) in changes.iter().rev() {
-            let value = values.iter().find(|value| value.span().start == *start).unwrap();
-            prop_assert_eq!(gather(&mut again, *value, change), Ok(()));
+            let value = *values.iter().find(|value| value.span().start == *start).unwrap();
+            let outcome = gather(&mut again, value, change);
+            // What a removal takes with it may be refused before the removal comes.
+            let is_lost = removed.iter().any(|around| around.start < *start && around.contains(start));
+            prop_assert!(outcome.is_ok() || (is_lost && outcome == Err(EditError::Overlap)), "{:?}", outcome);
         }
         prop_assert_eq!(again.apply(), edited, "another order of calls");
         prop_assert_eq!(edits.is_empty(), changes.is_empty());
