@@ -19,7 +19,7 @@ fn main() {
     divan::main();
 }
 
-/// What agents write: tests behind a `cd`, files that are searched, and a script in a here-document.
+/// What agents write, without a pause, 25 commands in a KiB: tests behind a `cd`, files that are searched, and a script in a here-document.
 const COMMANDS: &str = r#"cd /workspace/postern && cargo test --workspace --all-features 2>&1 | tail -n 40
 grep -rn "fn divide" src/ --include='*.rs' | head -20; sed -n '1,80p' src/lib.rs
 if [ -f "$HOME/.cargo/env" ]; then . "$HOME/.cargo/env"; fi; for f in src/*.rs; do wc -l "$f"; done
@@ -49,6 +49,16 @@ fn text(size: usize) -> String {
     text
 }
 
+/// A file of this length that is written and run, as agents without file tools do: few commands, one long text.
+fn script(size: usize) -> String {
+    let mut text = "cd /workspace/postern && mkdir -p tools && cat > tools/report.py <<'EOF'\n".to_owned();
+    while text.len() + 100 < size {
+        text.push_str("    for name, rows in sorted(tables.items()): print(f\"{name}: {len(rows)} rows\")\n");
+    }
+    text.push_str("EOF\npython3 tools/report.py --all 2>&1 | tail -n 20\n");
+    text
+}
+
 /// As many commands as there may be, of so many words that they have this length.
 fn dense(size: usize) -> String {
     let count = (size / 24).min(250);
@@ -67,7 +77,7 @@ fn read_text(bencher: Bencher<'_, '_>, text: &str, reads: bool) {
     bencher.counter(BytesCount::new(text.len())).bench_local(|| read(black_box(&input), &terms));
 }
 
-/// The commands are not asked for, as by most policies.
+/// The commands are not asked for, as where no policy selects the pod.
 #[divan::bench(args = SIZES)]
 fn baseline_unread(bencher: Bencher<'_, '_>, size: usize) {
     read_text(bencher, &text(size), false);
@@ -84,6 +94,11 @@ fn divided(bencher: Bencher<'_, '_>, size: usize) {
 #[divan::bench(args = SIZES)]
 fn read_whole(bencher: Bencher<'_, '_>, size: usize) {
     read_text(bencher, &text(size), true);
+}
+
+#[divan::bench(args = SIZES)]
+fn read_script(bencher: Bencher<'_, '_>, size: usize) {
+    read_text(bencher, &script(size), true);
 }
 
 #[divan::bench(args = SIZES)]

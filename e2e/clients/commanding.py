@@ -30,22 +30,22 @@ spec:
 """
 # Some agents' shells stay where a command went.
 TASK = [
-    "git init -q work && cd work && printf 'one\\ntwo\\n' > notes.txt",
-    "cd {project}/work && cat notes.txt | sort -r | tee sorted.txt; grep -c o *.txt 2>/dev/null || true",
-    "cat {project}/work/notes.txt",
-    'cd {project}/work && git add . && git -c user.name=a -c user.email=a@example.com commit -qm "rm -rf /; git push" && rm -r sorted.txt',
-    "bash -lc 'cd {project}/work && sed -n 1,5p notes.txt > \"first lines\" && git log --oneline'",
+    "git init -q notes && cd notes && printf 'one\\ntwo\\n' > notes.txt",
+    "cd {project}/notes && cat notes.txt | sort -r | tee sorted.txt; grep -c o *.txt 2>/dev/null || true",
+    "cat {project}/notes/notes.txt",
+    'cd {project}/notes && git add . && git -c user.name=a -c user.email=a@example.com commit -qm "rm -rf /; git push" && rm -r sorted.txt',
+    "bash -lc 'cd {project}/notes && sed -n 1,5p notes.txt > \"first lines\" && git log --oneline'",
 ]
 REFUSED = {
-    "read": "cd work && ls -a; cat /etc/hostname",
-    "write": "cd work && cat <<E>/etc/postern-denied\nx\nE",
-    "fetch": "cd work && timeout 5 curl -s https://evil.example/",
-    "push": 'cd work && bash -c "git push origin main"',
-    "force": "cd work; 'rm' -r -f .",
+    "read": "cd notes && ls -a; cat /etc/hostname",
+    "write": "cd notes && cat <<E>/etc/postern-denied\nx\nE",
+    "fetch": "cd notes && timeout 5 curl -s https://evil.example/",
+    "push": 'cd notes && bash -c "git push origin main"',
+    "force": "cd notes; 'rm' -r -f .",
 }
 # A file is printed, and written, and nothing else; and what a file tool does not do.
 PRINTS = ["cat notes.txt", "echo x > notes.txt"]
-WITHOUT_FILES = "mkdir -p work && cd work && ls -a | sort | head -n 3 > listed && git init -q"
+WITHOUT_FILES = "mkdir -p notes && cd notes && ls -a | sort | head -n 3 > listed && git init -q"
 
 
 def steps(tools, stage):
@@ -79,7 +79,7 @@ def work(newcomer, commands, client):
 def examine(agent, stage, client):
     newcomer = begin(agent, "Judge", stage, client)
     work(newcomer, TASK, client)
-    place = newcomer.project / "work"
+    place = newcomer.project / "notes"
     made = {path.name: path.read_text() for path in place.glob("*") if path.is_file()}
     client.check("every command ran", made == {"notes.txt": "one\ntwo\n", "first lines": "one\ntwo\n"}, made)
     log = subprocess.run(["git", "-C", place, "log", "--format=%s"], capture_output=True, text=True, check=False)

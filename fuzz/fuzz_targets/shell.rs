@@ -6,7 +6,7 @@ use postern::provider::kind::shell::division::{Division, WordForm, WorkingDirect
 
 fuzz_target!(|input: (&str, Vec<&str>, u8)| {
     let (text, words, quotes) = input;
-    for start in [WorkingDirectory::Unsaid, WorkingDirectory::At("/workspace".to_owned()), WorkingDirectory::Computed] {
+    for start in [WorkingDirectory::Unsaid, WorkingDirectory::At("/workspace".into()), WorkingDirectory::Computed] {
         check(text, &divide(text, &start));
     }
 

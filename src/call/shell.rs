@@ -34,10 +34,14 @@ pub struct SimpleCommand {
     pub text: String,
     /// The first word without its directory; none where it is computed.
     pub program: Option<Cow<'static, str>>,
+    /// The first word as it is written, where it names a file outside of the directories of the system: `./npm`.
+    pub path: Option<Box<str>>,
     /// The names of its options: `-rf` is `r` and `f`, `--force=x` is `force`.
     pub options: Vec<Cow<'static, str>>,
     /// Whether a word is computed, so that it could be further options.
     pub has_computed_words: bool,
+    /// Whether redirections of its own read or write files, which stand in the text of the call alone.
+    pub redirects: bool,
     /// Whether it changes to a directory that the text names, and does nothing else.
     pub changes_directory: bool,
     /// The kind of the file tool whose work it does, and nothing else: `cat FILE` is Read.

@@ -200,6 +200,40 @@ fn a_parameter_that_a_kind_does_not_have_is_told() {
 }
 
 #[test]
+fn a_rule_that_allows_by_the_text_of_a_command_is_told() {
+    let rule = |head: &str, param: &str| {
+        format!(
+            "{{tools: [{{name: a, {head}, when: {{any: [{{param: {param}, operator: StartsWith, values: [npm test]}}]}}}}]}}"
+        )
+    };
+    for (head, param) in [
+        ("tools: [Bash], action: Allow", "command"),
+        ("tools: [Read, Bash], action: Allow", "command"),
+        ("tools: [exec_command], action: Allow", "cmd"),
+        ("tools: [mcp__box__run_command], action: Allow", "command"),
+        ("tools: ['*'], action: Allow", "command"),
+        ("tools: [Bash], kind: Read, action: Allow", "command"),
+    ] {
+        let found = said(&[&rule(head, param)]);
+        let is_told = |found: &String| {
+            found.starts_with("spec.tools[0].when.any[0].param: ")
+                && found.contains("is compared as it stands")
+        };
+        assert!(found.len() == 1 && found.iter().all(is_told), "{head} {param}: {found:#?}");
+    }
+    for (head, param) in [
+        ("kind: Shell, action: Allow", "command"),
+        ("tools: [Bash], kind: Shell, action: Allow", "command"),
+        ("tools: [Bash], action: Deny", "command"),
+        ("tools: [Bash], action: Audit", "command"),
+        ("tools: [Bash], action: Allow", "description"),
+        ("tools: [mail], action: Allow", "command"),
+    ] {
+        assert_eq!(said(&[&rule(head, param)]), Vec::<String>::new(), "{head} {param}");
+    }
+}
+
+#[test]
 fn the_name_of_a_known_tool_with_the_wildcard_of_another_language_is_told() {
     let rule = |name: &str| format!("{{tools: [{{name: a, tools: ['{name}'], action: Deny}}]}}");
     for name in ["Bash.*", "bash:*", "Read.*", "read_file:*"] {

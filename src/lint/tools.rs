@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::quoted;
 use crate::call::{Kind, KindsBy};
 use crate::policy::document::Document;
-use crate::policy::document::{ToolRule, When};
+use crate::policy::document::{ToolAction, ToolRule, When};
 use crate::policy::is_quoted;
 use crate::policy::tool::covers;
 use crate::problem::Problem;
@@ -83,10 +83,32 @@ fn parameters(place: &str, when: &When, rule: &ToolRule, warnings: &mut Vec<Prob
     if let Some(inner) = &when.not {
         parameters(&format!("{place}.not"), inner, rule, warnings);
     }
-    if let (Some(kind), Some(param), None) = (rule.kind, &when.param, &rule.tools) {
-        let message = parameter(kind, param);
-        warnings.extend(message.map(|message| Problem::at(format!("{place}.param"), message)));
-    }
+    let message = match (rule.kind, &when.param, &rule.tools) {
+        (Some(kind), Some(param), None) => parameter(kind, param),
+        (kind, Some(param), Some(names)) if kind != Some(Kind::Shell) => {
+            command_as_text(param, names).filter(|_| rule.action == Some(ToolAction::Allow))
+        }
+        (_, _, _) => None,
+    };
+    warnings.extend(message.map(|message| Problem::at(format!("{place}.param"), message)));
+}
+
+/// What to say of a rule that allows commands of a shell and reads none of them.
+fn command_as_text(param: &str, names: &[String]) -> Option<String> {
+    let is_shell = |name: &String| {
+        let tool = kind::tool(name, None, false, &Offered::default());
+        let is_known = matches!(tool.by, KindsBy::Catalogue | KindsBy::Ending);
+        (is_known && tool.kinds.contains(&Kind::Shell)) || covers(name, "Bash")
+    };
+    let name = names.iter().find(|name| is_shell(name))?;
+    kind::is_parameter_of(Kind::Shell, param).then(|| {
+        format!(
+            "{} of {} is compared as it stands, so that what follows on `&&`, `;` or `|` is allowed with it; with \
+             `kind: Shell`, `command` is every command in it",
+            quoted(param),
+            quoted(name)
+        )
+    })
 }
 
 fn parameter(kind: Kind, param: &str) -> Option<String> {

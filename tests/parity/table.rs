@@ -147,7 +147,7 @@ pub(super) const TABLE: &[Case] = &[
     },
     Case {
         title: "everything but what is allowed by its input",
-        spec: "toolDefault: Deny\ntools: [{name: tests, tools: [Bash], action: Allow, when: {param: command, operator: StartsWith, values: ['cargo test']}}]",
+        spec: "toolDefault: Deny\ntools: [{name: tests, kind: Shell, action: Allow, when: {param: command, operator: StartsWith, values: ['cargo test']}}]",
         calls: &[
             call("Bash", r#"{"command":"cargo test --lib"}"#, Allow(Some("tests"))),
             call("Bash", r#"{"command":"cargo run"}"#, Deny("toolDefault")),

@@ -176,7 +176,10 @@ fn difference(division: &Division, ran: &[Ran], written: &BTreeSet<String>) -> O
     if !unread.is_empty() {
         return Some(format!("not read: {unread:?}"));
     }
-    let is_told = division.commands.iter().all(|command| shown(&command.directory).is_some());
+    let is_told = division.commands.iter().all(|command| {
+        // Where it failed to go there, nothing is written.
+        matches!(&*command.directories, [directory] if shown(directory).is_some())
+    });
     let read: BTreeSet<String> = division.commands.iter().flat_map(targets).collect();
     (is_told && read != *written).then(|| format!("files {read:?}, written {written:?}"))
 }
@@ -204,7 +207,7 @@ fn take(
 
 /// The files that a command writes by its redirections, where it is told.
 fn targets(command: &DividedCommand) -> Vec<String> {
-    let Some(directory) = shown(&command.directory) else { return Vec::new() };
+    let Some(directory) = command.directories.first().and_then(shown) else { return Vec::new() };
     let written = command.redirections.iter().filter(|to| to.kind == RedirectionKind::Write);
     let files = written.map(|to| to.target.text.as_str()).filter(|file| *file != "/dev/null");
     files.map(|file| Path::new(directory).join(file).display().to_string()).collect()
@@ -222,7 +225,7 @@ fn is_same(command: &DividedCommand, ran: &Ran) -> bool {
     // `time` is a program behind `|`.
     let words = ran.words.strip_prefix(["time".to_owned()].as_slice()).unwrap_or(&ran.words);
     let same = |(word, given): (&Word, &String)| word.form != WordForm::Literal || word.text == *given;
-    shown(&command.directory).is_none_or(|directory| directory == ran.directory)
+    command.directories.iter().any(|place| shown(place).is_none_or(|directory| directory == ran.directory))
         && command.words.len() == words.len()
         && command.words.iter().zip(words).all(same)
 }

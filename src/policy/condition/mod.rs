@@ -69,6 +69,8 @@ pub(super) enum Bound<'a> {
     /// The whole of it: `command` is its text, and `program` and `options` are nothing.
     Whole,
     To(&'a SimpleCommand),
+    /// The same in a rule that allows: a program that is named by a path is not the one of that name.
+    Allowed(&'a SimpleCommand),
 }
 
 impl<'a> CallSubject<'a> {
@@ -85,6 +87,10 @@ impl<'a> CallSubject<'a> {
 
     fn bound(&self, command: &'a SimpleCommand) -> Self {
         Self { bound: Bound::To(command), ..*self }
+    }
+
+    fn allowed(&self, command: &'a SimpleCommand) -> Self {
+        Self { bound: Bound::Allowed(command), ..*self }
     }
 }
 
@@ -226,9 +232,11 @@ impl Condition {
         if asked.is_empty() {
             asked = shell.commands.iter().collect();
         }
-        // What cannot be told, and variables that may change what a command runs, stand in the text alone.
-        let whole = (shell.is_opaque || shell.has_assignments).then_some(*call);
-        whole.into_iter().chain(asked.into_iter().map(|command| call.bound(command))).collect()
+        // What cannot be told, variables that may change what a command runs, and files of redirections stand in the text
+        // alone.
+        let redirects = shell.commands.iter().any(|command| command.redirects);
+        let whole = (shell.is_opaque || shell.has_assignments || redirects).then_some(*call);
+        whole.into_iter().chain(asked.into_iter().map(|command| call.allowed(command))).collect()
     }
 
     /// Whether it is about parameters that differ from simple command to simple command.
@@ -323,7 +331,7 @@ impl fmt::Display for Condition {
 
 impl Test {
     fn tested(&self, call: &CallSubject<'_>, side: Side) -> TestResult {
-        let elements = self.param.find(call, false);
+        let elements = self.param.find(call, Reading::Strict, false);
         let shown = elements.iter().take(MOST_SHOWN).map(|one| one.text().map(|text| shown(&text)));
         let mut values: Vec<String> =
             shown.map(|text| text.unwrap_or_else(|| "nothing".to_owned())).collect();
@@ -345,7 +353,7 @@ impl Test {
         //   any element, positive: loose     any element, negative: strict    (more holds)
         //   every element, positive: strict  every element, negative: loose   (less holds)
         let reading = if side.every == self.negative { Reading::Loose } else { Reading::Strict };
-        let elements = self.param.find(call, reading == Reading::Loose && self.operator.joins());
+        let elements = self.param.find(call, reading, self.operator.joins());
         let comparing = Comparing { reading, directory: call.directory };
         let compared = |one: &ParamValue<'_>| match one {
             ParamValue::Nothing => Compared::Is(false),

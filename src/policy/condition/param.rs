@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::call::{Facts, Input, Kind, ShellFacts, SimpleCommand, Spelling};
 use crate::fold::{self, Member};
 
-use super::{Bound, CallSubject, ParamValue};
+use super::{Bound, CallSubject, ParamValue, Reading};
 
 /// The longest `param`, in bytes.
 const MOST_BYTES: usize = 256;
@@ -54,16 +54,28 @@ impl CatalogueParam {
         matches!(self, Self::Command | Self::Program | Self::Options)
     }
 
-    fn find<'a>(self, facts: &'a Facts<'a>, bound: Bound<'a>, join: bool, found: &mut Vec<ParamValue<'a>>) {
+    fn find<'a>(
+        self,
+        facts: &'a Facts<'a>,
+        bound: Bound<'a>,
+        (reading, join): (Reading, bool),
+        found: &mut Vec<ParamValue<'a>>,
+    ) {
         let texts = match (self, bound) {
             (Self::Paths, _) => &facts.paths,
             (Self::Url, _) => &facts.urls,
             (Self::Command, Bound::Whole) => &facts.commands,
-            (Self::Command, Bound::To(command)) => return found.push(text(&command.text)),
-            (Self::Program, Bound::To(command)) => {
-                return found.push(command.program.as_deref().map_or(ParamValue::Missing, text));
+            (Self::Command, Bound::To(command) | Bound::Allowed(command)) => {
+                return found.push(text(&command.text));
             }
-            (Self::Options, Bound::To(command)) => return options(command, found),
+            (Self::Program, Bound::To(command)) => return found.push(program(command)),
+            (Self::Program, Bound::Allowed(command)) => {
+                // Neither by its path nor by its name may it be what a rule leaves out.
+                let is_named = command.path.is_none() || reading == Reading::Loose;
+                found.extend(command.path.as_deref().map(text));
+                return found.extend(is_named.then(|| program(command)));
+            }
+            (Self::Options, Bound::To(command) | Bound::Allowed(command)) => return options(command, found),
             // A whole text has no program, and no options: a test of them holds neither way.
             (Self::Program | Self::Options, Bound::Whole) => return found.push(ParamValue::Unbound),
             (Self::Opaque, _) => return found.push(opaque(facts.shell.as_ref())),
@@ -128,15 +140,21 @@ impl Param {
 
     /// Returns the parameter's values, one for each element of an array; at least one. A key in another case yields its
     /// value and `Missing`, since a client may ignore that key: a condition errs over both, as over elements of an array.
-    pub(super) fn find<'a>(&'a self, call: &CallSubject<'a>, join: bool) -> Vec<ParamValue<'a>> {
-        let mut gathered = Vec::new();
+    /// `joins`: an array of strings, read loosely, is also compared in one line.
+    pub(super) fn find<'a>(
+        &'a self,
+        call: &CallSubject<'a>,
+        reading: Reading,
+        joins: bool,
+    ) -> Vec<ParamValue<'a>> {
+        let (mut gathered, join) = (Vec::new(), joins && reading == Reading::Loose);
         match (self, call.facts, call.input) {
             (Self::Whole, _, Input::Text(text)) => gathered.push(ParamValue::Text(Cow::Borrowed(text))),
             (Self::Whole, _, Input::Json(value)) => {
                 gathered.push(ParamValue::Text(Cow::Owned(value.to_string())))
             }
             (Self::Known(known, _), Some(facts), _) => {
-                known.find(facts, call.bound, join, &mut gathered);
+                known.find(facts, call.bound, (reading, join), &mut gathered);
                 if facts.spelling != Spelling::Exact {
                     gathered.push(ParamValue::Missing);
                 }
@@ -159,6 +177,10 @@ impl Param {
 
 fn text(text: &str) -> ParamValue<'_> {
     ParamValue::Text(Cow::Borrowed(text))
+}
+
+fn program(command: &SimpleCommand) -> ParamValue<'_> {
+    command.program.as_deref().map_or(ParamValue::Missing, text)
 }
 
 /// The options of a command. One without any has none for certain, unless a word of it is computed.

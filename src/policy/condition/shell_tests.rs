@@ -19,7 +19,9 @@ fn command(text: &str) -> SimpleCommand {
         changes_directory: program.as_deref() == Some("cd"),
         options: options.flat_map(letters).map(Into::into).collect(),
         has_computed_words: text.contains('$'),
-        program: program.map(Into::into),
+        redirects: text.contains(" > "),
+        path: program.as_deref().filter(|program| program.starts_with('.')).map(Into::into),
+        program: program.map(|program| program.trim_start_matches("./").to_owned().into()),
         ..SimpleCommand::default()
     }
 }
@@ -106,6 +108,32 @@ fn an_allow_rule_asks_of_every_simple_command_but_changes_of_the_directory() {
     }
     let changes = test("program", Comparison::Equals, &["cd"]);
     expect(&changes, &[("cd /x", "DA"), ("cd /x && ls", "D-"), ("?cd /x", "D-")]);
+}
+
+#[test]
+fn an_allow_rule_asks_of_the_whole_text_where_a_redirection_is_of_a_file() {
+    let exactly = test("command", Comparison::Matches, &["^npm test( > log)?$"]);
+    expect(&exactly, &[("npm test", "DA"), ("npm test > log", "DA"), ("npm test && npm test > log", "D-")]);
+    let program = test("program", Comparison::In, &["npm"]);
+    expect(&program, &[("npm test", "DA"), ("npm test > log", "D-")]);
+}
+
+#[test]
+fn a_program_that_is_named_by_a_path_is_that_file_in_rules_that_allow() {
+    let named = test("program", Comparison::In, &["npm"]);
+    let by_path = test("program", Comparison::In, &["./npm"]);
+    let left_out = test("program", Comparison::NotIn, &["npm"]);
+    let (path_left_out, not) =
+        (test("program", Comparison::NotIn, &["./npm"]), not(test("program", Comparison::In, &["npm"])));
+    for (condition, bare, path) in [
+        (named, "DA", "D-"),
+        (by_path, "--", "-A"),
+        (left_out, "--", "--"),
+        (path_left_out, "DA", "D-"),
+        (not, "--", "--"),
+    ] {
+        expect(&condition, &[("npm test", bare), ("./npm test", path)]);
+    }
 }
 
 #[test]

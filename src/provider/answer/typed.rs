@@ -62,7 +62,7 @@ impl TypedLines {
     pub(super) fn add(&self, conversation: &str, tool: (&str, Option<&str>), input: Input<'_>) {
         let Some(text) = kind::typed(tool, input).filter(|text| !text.is_empty()) else { return };
         let key = key(conversation, input);
-        let pieces = continued(self.0.get(&key).unwrap_or_default(), text);
+        let pieces = continued(self.0.get(&key).unwrap_or_default(), &text);
         if pieces.is_empty() {
             self.0.remove(&key);
         } else {

@@ -197,7 +197,7 @@ pub(super) const KINDLESS: &[&str] = &[
 ];
 
 /// What is typed into a program that runs already.
-const TYPED: &[&str] = &["input", "data", "text", "command", "chars"];
+const TYPED: &[&str] = &["chars", "input", "Input", "input_text", "data", "text", "command"];
 
 /// What is known.
 pub(super) const CATALOGUE: &[CatalogueEntry] = &[
@@ -252,7 +252,7 @@ pub(super) const CATALOGUE: &[CatalogueEntry] = &[
     CatalogueEntry {
         names: &["write_stdin", "send_command_input", "write-process", "send_to_terminal"],
         kinds: &[Shell],
-        takes: InputLayout::CommandIfAny(&["chars", "input", "Input", "input_text", "command"]),
+        takes: InputLayout::CommandIfAny(TYPED),
     },
     // Tools that run what they are given under other words.
     CatalogueEntry {

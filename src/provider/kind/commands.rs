@@ -1,5 +1,7 @@
 //! Finds the commands in an input, and has them read.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::catalogue::InputLayout;
@@ -55,14 +57,18 @@ pub(super) fn read(
     }
 }
 
-/// The text that a call types into a program that runs, by what the catalogue says.
-pub(super) fn typed<'a>(takes: InputLayout, input: Input<'a>) -> Option<&'a str> {
+/// The text that a call types into a program that runs, by what the catalogue says; of a list, its elements in one.
+pub(super) fn typed<'a>(takes: InputLayout, input: Input<'a>) -> Option<Cow<'a, str>> {
     if !matches!(takes, InputLayout::CommandIfAny(_)) {
         return None;
     }
     match input {
-        Input::Text(text) => Some(text),
-        Input::Json(json) => takes.keys().find_map(|key| json.get(key)?.as_str()),
+        Input::Text(text) => Some(Cow::Borrowed(text)),
+        Input::Json(json) => takes.keys().find_map(|key| match json.get(key)? {
+            Value::String(text) => Some(Cow::Borrowed(text.as_str())),
+            Value::Array(all) => Some(Cow::Owned(reading::arguments(all)?.concat())),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }),
     }
 }
 
@@ -74,10 +80,13 @@ fn known(
 ) -> CommandReading {
     let mut sources = reading::sources(takes, json);
     let mut lines = Vec::new();
-    if language == Language::Typed
-        && let Some(CommandSource::Text(text)) = sources.first()
-    {
-        lines.extend(asked.typed.iter().map(|before| [before, *text].concat()));
+    if language == Language::Typed {
+        let text = typed(takes, Input::Json(json)).unwrap_or_default();
+        lines.extend(asked.typed.iter().map(|before| [before, &*text].concat()));
+        // Something is typed, and where it stands is not known.
+        if text.is_empty() && shell::says_more(json) {
+            sources.push(CommandSource::Other);
+        }
     }
     // The text stays by itself, too: whether the line before was ended otherwise is not known.
     sources.extend(lines.iter().map(|line| CommandSource::Text(line)));

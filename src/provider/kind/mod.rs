@@ -297,7 +297,7 @@ fn is_file_tool(name: &str, kind: Kind) -> bool {
 }
 
 /// The text that a call of a tool types into a program that runs; none of any other tool.
-pub fn typed<'a>((name, namespace): (&str, Option<&str>), input: Input<'a>) -> Option<&'a str> {
+pub fn typed<'a>((name, namespace): (&str, Option<&str>), input: Input<'a>) -> Option<Cow<'a, str>> {
     commands::typed(find(name, namespace)?.0.takes, input)
 }
 

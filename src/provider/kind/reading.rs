@@ -27,7 +27,9 @@ pub(super) fn read<'a>(takes: InputLayout, kinds: &[Kind], input: Input<'a>) -> 
             }
             return Some(run(takes, facts, found, json));
         }
-        InputLayout::CommandIfAny(keys) => Facts { commands: commands(json, keys)?, ..facts },
+        InputLayout::CommandIfAny(keys) => {
+            Facts { commands: commands(json, keys).or_else(|| inside(json, keys))?, ..facts }
+        }
         InputLayout::Paths(keys) => {
             let paths = located(json, texts(json, keys)?)?;
             let paths = if facts.kind == Kind::Read { glob::expanded(paths)? } else { paths };
@@ -131,13 +133,26 @@ pub(super) fn sources(takes: InputLayout, json: &Value) -> Vec<CommandSource<'_>
     for key in takes.keys() {
         let mut values = Vec::new();
         gather(json, key, &mut values);
-        found.extend(values.into_iter().filter_map(|value| match value {
+        found.extend(values.iter().filter_map(|value| match value {
             Value::String(command) => Some(CommandSource::Text(command)),
             Value::Array(all) => Some(arguments(all).map_or(CommandSource::Other, CommandSource::Arguments)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+            Value::Object(_) => Some(CommandSource::Other),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }));
+        // What is made of an object is not known: each text in it may be a command.
+        let objects = values.iter().filter(|value| value.is_object());
+        found.extend(objects.flat_map(|value| shell::texts(value)).map(CommandSource::Text));
     }
     found
+}
+
+/// The texts that may be typed where a parameter is an object; none where one is a number or a switch.
+fn inside<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
+    let mut values = Vec::new();
+    keys.iter().for_each(|key| gather(json, key, &mut values));
+    let is_scalar = |value: &&Value| value.is_number() || value.is_boolean();
+    let texts = || values.iter().flat_map(|value| shell::texts(value)).map(Cow::Borrowed).collect();
+    (!values.iter().any(is_scalar)).then(texts)
 }
 
 /// The words of a list of texts.

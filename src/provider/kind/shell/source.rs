@@ -18,6 +18,18 @@ pub(in crate::provider::kind) enum CommandSource<'a> {
     Other,
 }
 
+impl<'a> CommandSource<'a> {
+    /// The texts in it that a shell may read.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &'a str> {
+        let (text, words) = match self {
+            Self::Text(text) => (Some(*text), &[][..]),
+            Self::Arguments(words) => (None, words.as_slice()),
+            Self::Other => (None, &[][..]),
+        };
+        text.into_iter().chain(words.iter().copied())
+    }
+}
+
 /// What reads the commands of a tool, as far as its name tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::provider::kind) enum Language {
@@ -86,5 +98,35 @@ pub(in crate::provider::kind) fn start(json: &Value, policy: Option<&str>) -> Wo
         (None | Some(Value::String(_)), Some(policy)) => WorkingDirectory::At(policy.into()),
         (None | Some(Value::String(_)), None) => WorkingDirectory::Unsaid,
         (Some(_), _) => WorkingDirectory::Computed,
+    }
+}
+
+/// All texts in a value, but for the names of parameters.
+pub(in crate::provider::kind) fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(all) => all.iter().flat_map(texts).collect(),
+        Value::Object(entries) => entries.values().flat_map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+/// Parameters beside what is typed, in the form in which parameters are compared: which program it is typed into, and how.
+const BESIDE_TYPED: &[&str] =
+    &["sessionid", "id", "pid", "shellid", "terminalid", "processid", "action", "description"];
+
+/// Whether a call that types nothing that is known has a parameter that could be typed.
+pub(in crate::provider::kind) fn says_more(json: &Value) -> bool {
+    let is_said = |value: &Value| match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(all) => !all.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+    };
+    match json {
+        Value::Object(entries) => entries
+            .iter()
+            .any(|(key, value)| is_said(value) && !BESIDE_TYPED.contains(&infer::form(key).as_str())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => is_said(json),
     }
 }

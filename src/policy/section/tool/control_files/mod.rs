@@ -93,6 +93,8 @@ struct ControlFile {
 /// One component of an entry.
 struct Component {
     pattern: NamePattern,
+    /// It as it is written, without wildcards.
+    shortest: String,
     /// What Windows makes a short name of, as in `GIT~1`: the letters before the first dot.
     long: String,
 }
@@ -242,7 +244,7 @@ impl ControlFiles {
             let path = path.get(start..)?;
             let first = path.first()?;
             // A Windows short name (`GIT~1`) may stand for any entry.
-            if first.contains('~') {
+            if first.contains('~') || is_pattern(first) {
                 return self.all.iter().find(|entry| entry.covers(path));
             }
             let numbers = self.by_first.get(first.as_str()).into_iter().flatten().chain(&self.others);
@@ -264,7 +266,14 @@ impl ControlFile {
 
     /// Whether it covers the end of a path that begins here.
     fn covers(&self, path: &[String]) -> bool {
+        // A pattern alone may stand for any file: only hidden ones are meant by a dot in front.
+        let is_meant = |first: &String| {
+            !is_pattern(first)
+                || self.written.starts_with('.')
+                || self.components.first().is_some_and(|own| own.pattern.covers(first))
+        };
         (self.directory || path.len() == self.components.len())
+            && path.first().is_some_and(is_meant)
             && begins(path, &self.components)
             && !self.ordinary.iter().any(|ordinary| begins(path, ordinary))
     }
@@ -280,6 +289,53 @@ impl ControlFile {
     }
 }
 
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// Whether a pattern may stand for a text, whatever its brackets hold. It is linear in the lengths of both multiplied.
+fn meets(pattern: &str, text: &[char]) -> bool {
+    // Where the text may have been met up to.
+    let mut met: Vec<bool> = std::iter::once(true).chain(text.iter().map(|_| false)).collect();
+    let mut signs = pattern.chars().peekable();
+    while let Some(sign) = signs.next() {
+        if sign == '*' {
+            let from = met.iter().position(|is_met| *is_met).unwrap_or(met.len());
+            met.iter_mut().skip(from).for_each(|is_met| *is_met = true);
+            continue;
+        }
+        let is_any = match sign {
+            '?' => true,
+            '[' => {
+                // `[]x]`, `[!]x]`
+                signs.next_if(|next| matches!(next, '!' | '^'));
+                signs.next_if_eq(&']');
+                ends_set(&mut signs)
+            }
+            _ => false,
+        };
+        let next = |at: usize| at > 0 && met.get(at - 1) == Some(&true);
+        met = (0..met.len()).map(|at| next(at) && (is_any || text.get(at - 1) == Some(&sign))).collect();
+    }
+    met.last() == Some(&true)
+}
+
+/// Goes to the end of a set of characters; false where it has none. A class in it has brackets of its own: `[[:alpha:]]`.
+fn ends_set(signs: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    while let Some(sign) = signs.next() {
+        if sign == ']' {
+            return true;
+        }
+        if sign == '['
+            && let Some(mark) = signs.next_if(|next| matches!(next, ':' | '=' | '.'))
+        {
+            let mut before = ' ';
+            signs.by_ref().any(|next| std::mem::replace(&mut before, next) == mark && next == ']');
+        }
+    }
+    false
+}
+
 /// Whether a path begins with these components.
 fn begins(path: &[String], components: &[Component]) -> bool {
     path.len() >= components.len() && components.iter().zip(path).all(|(own, other)| own.covers(other))
@@ -293,11 +349,19 @@ impl Component {
     fn read(written: &str) -> Self {
         let long = fold(written.trim_start_matches('.'));
         let long = long.split(['.', '*']).next().unwrap_or_default().to_owned();
-        Self { pattern: NamePattern::read(written, fold), long }
+        Self { pattern: NamePattern::read(written, fold), shortest: fold(&written.replace('*', "")), long }
     }
 
     fn covers(&self, name: &str) -> bool {
-        self.pattern.covers(name) || self.is_shortened(name).unwrap_or(false)
+        self.pattern.covers(name)
+            || self.is_shortened(name).unwrap_or(false)
+            || (is_pattern(name) && self.is_met_by(name))
+    }
+
+    /// Whether a pattern of a shell may stand for it: `.clau?e`. A dot in front is met by a dot alone.
+    fn is_met_by(&self, pattern: &str) -> bool {
+        let text: Vec<char> = self.shortest.chars().collect();
+        (!self.shortest.starts_with('.') || pattern.starts_with('.')) && meets(pattern, &text)
     }
 
     /// Whether a name is one by which Windows knows a long one, too: `GIT~1`, `GI7EBA~1`.
@@ -356,7 +420,12 @@ fn components(path: &str, separators: &[char], loose: bool) -> Vec<String> {
 /// end, which Windows drops.
 fn name(component: &str) -> String {
     let folded = fold(component);
-    let name = match folded.find(':') {
+    // A class in a pattern has two of its own: `[[:alpha:]]`.
+    let is_class = |at: usize| {
+        folded.get(..at).is_some_and(|before| before.ends_with('['))
+            || folded.get(at + 1..).is_some_and(|behind| behind.starts_with(']'))
+    };
+    let name = match folded.match_indices(':').map(|(at, _)| at).find(|at| !is_class(*at)) {
         Some(1) => folded.get(2..).unwrap_or_default(),
         Some(at) if at > 1 => folded.get(..at).unwrap_or_default(),
         Some(_) | None => &folded,

@@ -136,6 +136,43 @@ fn what_is_ordinary_below_a_place_excuses_nothing_else() {
     }
 }
 
+#[test]
+fn a_pattern_of_a_shell_is_on_the_list_if_it_may_stand_for_an_entry() {
+    for path in [
+        ".clau*/settings.json",
+        "/w/.clau?e/settings.json",
+        ".[c]laude/set*.json",
+        ".git/ho*/pre-commit",
+        ".git/hooks/pre-commi[t]",
+        ".?itconfig",
+        "/w/.*",
+        "/etc/cla*-code/x",
+        ".bash[!x]c",
+        ".gi[[:alpha:]]/hooks/pre-commit",
+        "/w/.git/[^[:digit:]x]ooks/pre-commit",
+        ".[[.c.]]laude/settings.json",
+        "/w/.[][:alnum:]]it/hooks/x",
+    ] {
+        assert!(covered(path).is_some(), "{path}");
+    }
+    for path in [
+        "*",
+        "/w/*.json",
+        "*/settings.json",
+        "src/[slug]/page.tsx",
+        ".cache/*",
+        ".next*",
+        ".clau?/settings.json",
+        ".[bash",
+        "opencode.jso?",
+        ".gi[[:alpha:]]x/hooks/pre-commit",
+        ".gi[[:alpha:]/hooks/pre-commit",
+        "src/[[:alpha:]]/settings.json",
+    ] {
+        assert_eq!(covered(path), None, "{path}");
+    }
+}
+
 fn write(paths: &[&'static str], moves: bool, input: &Value) -> Option<ControlFileFinding> {
     let facts =
         Facts { paths: paths.iter().map(|path| (*path).into()).collect(), moves, ..Facts::new(Kind::Write) };

@@ -166,6 +166,9 @@ fn split(raw: &RawWord, is_quoted: bool, state: &mut State, words: &mut Vec<Word
             is_pattern |= mark.kind == MarkKind::Glob;
         }
         let text = raw.text.get(start..end).unwrap_or_default();
+        // A home that stands in a list is found behind it.
+        is_pattern |= text.starts_with('~');
+        is_computed |= is_quoted && text.starts_with('~');
         if !text.is_empty() || (is_quoted && end - start == raw.text.len()) {
             state.count_word()?;
             words.push(Word { text: text.to_owned(), form: form(is_computed, is_pattern) });

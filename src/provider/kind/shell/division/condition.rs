@@ -63,11 +63,25 @@ impl Reader<'_, '_> {
         let second = self.operand()?.ok_or(Stop)?;
         self.skip_blanks();
         match second.text.as_str() {
-            _ if is_unary => Ok(()),
-            "=~" => self.expression(),
-            "=" | "==" | "!=" | "-nt" | "-ot" | "-ef" | "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
-                self.operand()?.map(|_| ()).ok_or(Stop)
+            _ if is_unary => {
+                if matches!(first.text.as_str(), "-v" | "-R") {
+                    self.state.evaluate_operand(&second);
+                }
+                Ok(())
             }
+            "=~" => {
+                // The shell keeps what fits in an array.
+                self.state.evaluation.has_hidden_code |= first.hides_code();
+                self.state.hide_expression(&first.text);
+                self.expression()
+            }
+            "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
+                let third = self.operand()?.ok_or(Stop)?;
+                self.state.evaluate_operand(&first);
+                self.state.evaluate_operand(&third);
+                Ok(())
+            }
+            "=" | "==" | "!=" | "-nt" | "-ot" | "-ef" => self.operand()?.map(|_| ()).ok_or(Stop),
             _ => Err(Stop),
         }
     }

@@ -120,11 +120,13 @@ impl Reader<'_, '_> {
         }
         let is_value = matches!(self.peek(), Some(b':' | b'-' | b'=' | b'+'));
         self.at = start;
-        let mut ignored = RawWord::default();
+        let (mut ignored, mut has_quoted_sign) = (RawWord::default(), false);
         loop {
             match self.peek().ok_or(Stop)? {
                 b'}' => {
+                    let written = self.from(start);
                     self.at += 1;
+                    self.evaluate_parameter(written, has_quoted_sign);
                     return Ok(());
                 }
                 b'\'' if in_quotes => {
@@ -141,8 +143,25 @@ impl Reader<'_, '_> {
                     self.bump();
                 }
             }
+            has_quoted_sign |= ignored.has_quoted_sign;
             ignored.text.clear();
             ignored.marks.clear();
+        }
+    }
+
+    /// What `${…}` evaluates and sets, and not only gives.
+    fn evaluate_parameter(&mut self, written: &str, has_quoted_sign: bool) {
+        // The place in an array, an offset, and what a variable names; `@P` expands what it holds.
+        if let Some(expression) = expression_of(written) {
+            self.state.evaluate(expression);
+        }
+        self.state.is_opaque |= has_quoted_sign && written.contains(['(', '`']) || written.ends_with("@P");
+        if let Some((name, value)) = assignment_of(written) {
+            self.state.assign_within(name);
+            self.state.hide_expression(value);
+            // It is another variable that gets the value, and may be any.
+            self.state.is_opaque |= written.starts_with('!');
+            self.state.assigns_search_path |= written.starts_with('!');
         }
     }
 
@@ -156,6 +175,7 @@ impl Reader<'_, '_> {
                     // bash counts parentheses in commands, too, and where they do not fit reads commands instead.
                     let count = |sign| self.from(start).bytes().filter(|byte| *byte == sign).count();
                     self.state.is_opaque |= count(b'(') != count(b')');
+                    self.state.evaluate(self.from(start));
                     self.at += 1;
                     return Ok(());
                 }
@@ -176,8 +196,45 @@ impl Reader<'_, '_> {
                     self.bump();
                 }
             }
+            // A text in quotes that is evaluated, and with it what stands in it.
+            self.state.is_opaque |= ignored.has_quoted_sign;
             ignored.text.clear();
             ignored.marks.clear();
         }
+    }
+}
+
+/// The name and the value of `${name=…}`, `${name[place]:=…}`, `${!name:=…}`.
+fn assignment_of(written: &str) -> Option<(&str, &str)> {
+    let written = written.strip_prefix('!').unwrap_or(written);
+    let length = written.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    let (name, behind) = written.split_at_checked(length)?;
+    let behind = match behind.strip_prefix('[') {
+        Some(behind) => behind.split_once("]:=").or_else(|| behind.split_once("]="))?.1,
+        None => behind.trim_start_matches(':').strip_prefix('=')?,
+    };
+    Some((name, behind))
+}
+
+/// What `${…}` evaluates behind the name: the place in an array, an offset; all of it where a variable holds the name.
+fn expression_of(written: &str) -> Option<&str> {
+    if written.starts_with('!') {
+        return Some(written);
+    }
+    let behind_length = written.trim_start_matches('#');
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let behind = behind_length.trim_start_matches(is_part);
+    let behind = if behind.len() < behind_length.len() {
+        behind
+    } else {
+        behind.strip_prefix(['@', '*', '?', '-', '$']).unwrap_or(behind)
+    };
+    let mut signs = behind.chars();
+    match (signs.next(), signs.next()) {
+        (Some('['), _) => Some(behind),
+        (Some(':'), Some('-' | '=' | '+' | '?')) => None,
+        // What stands behind these is a value or a pattern.
+        (None | Some('-' | '=' | '+' | '?' | '#' | '%' | '/' | '^' | ',' | '@'), _) => None,
+        (Some(_), _) => written.contains(['[', ':']).then_some(written),
     }
 }

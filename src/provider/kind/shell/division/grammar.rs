@@ -1,5 +1,6 @@
 //! The grammar: lists, pipelines and compound commands.
 
+use super::WordForm;
 use super::place::Place;
 use super::reader::Reader;
 use super::state::{Record, Step, Stop};
@@ -13,6 +14,9 @@ const KEYWORDS: &[&str] = &[
 
 /// Those of them that end a list.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+
+/// The most functions of a text.
+const MOST_FUNCTIONS: usize = 64;
 
 /// Bytes behind which a word of the grammar is whole.
 const ENDS_WORD: [bool; 256] = having(b" \t\n;&|<>()", [false; 256]);
@@ -33,24 +37,30 @@ impl Reader<'_, '_> {
 
     /// Commands up to what ends them; returns how many lists of `&&` and `||` there were.
     pub(super) fn list(&mut self) -> Step<usize> {
-        let mut count = 0;
+        let (mut count, mut is_ended) = (0, false);
         loop {
             self.skip_lines()?;
             if self.is_at_end() {
+                self.state.is_ended = is_ended;
                 return Ok(count);
             }
             let place = self.state.place.clone();
             self.chain()?;
             count += 1;
+            is_ended = self.state.is_ended;
             self.skip_blanks();
             match self.peek() {
                 Some(b';') if self.second() != Some(b';') && self.second() != Some(b'&') => self.at += 1,
                 Some(b'&') => {
                     self.at += 1;
                     self.state.place = place;
+                    is_ended = false;
                 }
                 Some(b'\n') => {}
-                _ => return Ok(count),
+                _ => {
+                    self.state.is_ended = is_ended;
+                    return Ok(count);
+                }
             }
         }
     }
@@ -101,6 +111,9 @@ impl Reader<'_, '_> {
         let is_negated = self.pipeline()?;
         let is_one = self.state.moves == moves + 1 && self.state.count() == count + 1;
         let mut is_single_move = is_one && !is_negated;
+        let mut is_ended = self.state.is_ended;
+        // Wherever one of them failed.
+        let mut reached = self.state.place.clone().or(&start);
         loop {
             self.skip_blanks();
             match (self.peek(), self.second()) {
@@ -110,22 +123,28 @@ impl Reader<'_, '_> {
                 }
                 (Some(b'|'), Some(b'|')) => {
                     let after = self.state.place.clone();
-                    if !after.is_at(&start) {
-                        // Only where changing the directory failed, or where something else did?
-                        self.state.place = if is_single_move { start.clone() } else { Place::computed() };
-                    }
-                    let moves = self.state.moves;
+                    let failed = if is_single_move { &start } else { &reached };
+                    self.state.place = failed.clone();
                     self.next_of_chain()?;
                     self.pipeline()?;
-                    let other = std::mem::replace(&mut self.state.place, after.clone());
-                    if self.state.moves != moves {
-                        self.state.place = after.or(&other);
+                    // Behind `cd a || exit` all went well.
+                    if self.state.is_ended {
+                        reached = after.clone();
+                        self.state.place = after;
+                    } else {
+                        self.state.place = after.or(&self.state.place);
                     }
                 }
-                _ => return Ok(()),
+                _ => break,
             }
-            is_single_move = false;
+            reached = self.state.place.clone().or(&reached);
+            (is_single_move, is_ended) = (false, false);
         }
+        if self.state.moves != moves {
+            self.state.place = reached;
+        }
+        self.state.is_ended = is_ended;
+        Ok(())
     }
 
     fn next_of_chain(&mut self) -> Step<()> {
@@ -175,6 +194,7 @@ impl Reader<'_, '_> {
             self.state.pipe_since(first);
         }
         if !is_single || is_negated {
+            self.state.is_ended = false;
             // What follows `!` runs where changing the directory failed, or behind `||` where it did not.
             // zsh and ksh run the last command themselves, the others none of them.
             self.state.place = before.or(&self.state.place);
@@ -207,11 +227,15 @@ impl Reader<'_, '_> {
             (None, Some(b'('), _) => Self::subshell,
             (None, ..) => return self.simple(),
         };
-        let before = self.state.place.clone();
+        let (before, is_group) = (self.state.here(), self.is_at_keyword("{"));
         self.state.enter()?;
         compound(self)?;
         self.state.leave();
-        self.redirections_of(before)
+        let (is_ended, end) = (self.state.is_ended && is_group, self.at);
+        self.redirections_of(before)?;
+        // Where a redirection fails, nothing of the group runs.
+        self.state.is_ended = is_ended && self.from(end).bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+        Ok(())
     }
 
     /// The redirections behind a compound command.
@@ -219,16 +243,19 @@ impl Reader<'_, '_> {
         let mut redirections = Vec::new();
         loop {
             self.skip_blanks();
+            let start = self.at;
             if self.is_at_descriptor() {
                 while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
                     self.at += 1;
                 }
             }
-            if !self.redirection(&mut redirections)? {
+            let is_aside = super::simple::is_aside_number(self.from(start));
+            if !self.redirection(is_aside, &mut redirections)? {
                 break;
             }
         }
         if !redirections.is_empty() {
+            super::wrapper::builtin::hide_texts(&redirections, self.state);
             let order = self.state.next_order();
             self.state.record(Record { words: Vec::new(), redirections, place, is_piped: false, order })?;
         }
@@ -268,7 +295,8 @@ impl Reader<'_, '_> {
         self.expect(b'(')?;
         let start = self.at;
         self.arithmetic(b')')?;
-        self.state.is_opaque |= has_two_words(self.from(start));
+        let expression = self.from(start);
+        self.state.is_opaque |= has_two_words(expression.strip_suffix(')').unwrap_or(expression));
         self.expect(b')')
     }
 
@@ -306,10 +334,12 @@ impl Reader<'_, '_> {
     /// Reads what may run several times, or not at all.
     fn repeated(&mut self, read: impl FnOnce(&mut Self) -> Step<()>) -> Step<()> {
         let (before, first) = (self.state.place.clone(), self.state.count());
-        let order = self.state.next_order();
+        let (order, had_moving) = (self.state.next_order(), self.state.has_moving_function);
         read(self)?;
-        if !self.state.place.is_at(&before) {
+        // A function that is defined here may have another body in the next turn.
+        if !self.state.place.is_at(&before) || self.state.has_moving_function != had_moving {
             self.state.unsettle_since(first, order);
+            self.state.place.unsettle(order);
             self.state.place = before.or(&self.state.place);
         }
         Ok(())
@@ -338,6 +368,7 @@ impl Reader<'_, '_> {
             if !name.is_bare() || !is_name(&name.text) {
                 return Err(Stop);
             }
+            self.state.assign_within(&name.text);
             self.for_words()?;
         }
         self.skip_lines()?;
@@ -354,7 +385,15 @@ impl Reader<'_, '_> {
         loop {
             self.skip_blanks();
             let Some(word) = self.word(false)? else { break };
-            self.expand(word, &mut Vec::new())?;
+            self.state.evaluation.has_hidden_code |= word.hides_code();
+            let mut words = Vec::new();
+            self.expand(word, &mut words)?;
+            for word in words {
+                self.state.hide_expression(&word.text);
+                if word.form != WordForm::Computed {
+                    self.state.hide_code(&word.text);
+                }
+            }
         }
         if !self.eat(b';') && self.peek() != Some(b'\n') {
             return Err(Stop);
@@ -458,7 +497,15 @@ impl Reader<'_, '_> {
         let (before, moves) = (self.state.place.clone(), self.state.moves);
         self.state.place = Place::computed();
         self.command()?;
-        self.state.place = if self.state.moves == moves { before } else { Place::computed() };
+        self.state.place = before;
+        let is_moving = self.state.moves != moves;
+        self.state.has_moving_function |= is_moving;
+        self.state.moves_anytime |= is_moving && self.state.has_trap;
+        self.state.is_opaque |= self.state.functions.len() == MOST_FUNCTIONS;
+        if self.state.functions.len() < MOST_FUNCTIONS {
+            self.state.functions.push(name.to_owned());
+        }
+        self.state.is_ended = false;
         Ok(())
     }
 }

@@ -120,6 +120,7 @@ fn expanded(text: String, state: &mut State) -> Step<Word> {
             }
         }
     }
+    state.evaluation.has_hidden_code |= word.is_computed() && word.hides_code();
     let form = if word.marks.is_empty() { WordForm::Literal } else { WordForm::Computed };
     Ok(Word { text: word.text, form })
 }

@@ -16,6 +16,7 @@ mod simple;
 mod state;
 #[cfg(test)]
 mod tests;
+mod variable;
 mod word;
 mod wrapper;
 
@@ -39,8 +40,8 @@ pub struct DividedCommand {
     /// The program and its operands. Empty where only redirections stand.
     pub words: Vec<Word>,
     pub redirections: Vec<Redirection>,
-    /// Where its relative paths begin.
-    pub directory: WorkingDirectory,
+    /// Where its relative paths begin: at least one, and others for where a change of the directory failed, or did not run.
+    pub directories: Arc<[WorkingDirectory]>,
     /// Whether it stands in a pipeline with others, or its output is taken by an expansion.
     pub is_piped: bool,
 }

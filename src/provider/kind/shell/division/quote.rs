@@ -9,7 +9,7 @@ impl Reader<'_, '_> {
         word.quote();
         self.at += 1;
         let length = self.rest().find('\'').ok_or(Stop)?;
-        word.text.push_str(self.rest().get(..length).unwrap_or_default());
+        word.push_quoted(self.rest().get(..length).unwrap_or_default());
         self.at += length + 1;
         Ok(())
     }
@@ -39,7 +39,10 @@ impl Reader<'_, '_> {
         match self.raw() {
             None => return Err(Stop),
             Some(b'\n') => self.at += 1,
-            Some(byte) if escaped.contains(&byte) => word.text.extend(self.bump()),
+            Some(byte) if escaped.contains(&byte) => {
+                word.has_quoted_sign |= matches!(byte, b'$' | b'`');
+                word.text.extend(self.bump());
+            }
             Some(_) => word.text.push('\\'),
         }
         Ok(())
@@ -49,7 +52,9 @@ impl Reader<'_, '_> {
     pub(super) fn escape(&mut self, word: &mut RawWord) -> Step<()> {
         word.quote();
         self.at += 1;
-        word.text.push(self.bump().ok_or(Stop)?);
+        let sign = self.bump().ok_or(Stop)?;
+        word.has_quoted_sign |= matches!(sign, '$' | '`');
+        word.text.push(sign);
         Ok(())
     }
 
@@ -76,7 +81,7 @@ impl Reader<'_, '_> {
         if matches!(text, std::borrow::Cow::Owned(_)) {
             word.mark(MarkKind::Computed);
         }
-        word.text.push_str(&text);
+        word.push_quoted(&text);
         Ok(())
     }
 

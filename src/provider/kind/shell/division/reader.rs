@@ -85,8 +85,16 @@ impl<'t, 's> Reader<'t, 's> {
 
     /// Goes over spaces, tabs and a comment.
     pub(super) fn skip_blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
-            self.at += 1;
+        loop {
+            let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let count = bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+            self.at += count;
+            #[cfg(test)]
+            count_steps(count + 1);
+            // A line that goes on may begin with more of them.
+            if bytes.get(count) != Some(&b'\\') || !matches!(self.peek(), Some(b' ' | b'\t')) {
+                break;
+            }
         }
         if self.raw() == Some(b'#') {
             let rest = self.rest();

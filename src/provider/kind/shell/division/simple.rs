@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
         let mut record = Record {
             words: Vec::with_capacity(USUAL_WORDS),
             redirections: Vec::new(),
-            place: self.state.place.clone(),
+            place: self.state.here(),
             is_piped: false,
             order: self.state.next_order(),
         };
@@ -25,6 +25,7 @@ impl Reader<'_, '_> {
         if let Ok(Some(name)) = &read {
             return self.function(name);
         }
+        self.state.is_ended = false;
         // What was read before the reading ended is a command, too.
         wrapper::run(record, self.state)?;
         read.map(|_| ())
@@ -34,6 +35,8 @@ impl Reader<'_, '_> {
     fn parts(&mut self, record: &mut Record) -> Step<Option<String>> {
         let mut is_empty = true;
         let mut is_only = false;
+        let mut is_aside = false;
+        let mut assigns = true;
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -48,15 +51,22 @@ impl Reader<'_, '_> {
                 }
                 Some(_) => {}
             }
-            if self.redirection(&mut record.redirections)? {
+            if self.redirection(std::mem::take(&mut is_aside), &mut record.redirections)? {
                 (is_empty, is_only) = (false, false);
                 continue;
             }
             let is_first = is_empty;
             is_empty = false;
-            let assigns = record.words.first().is_none_or(|first| DECLARING.contains(&first.text.as_str()));
             let word = self.word(assigns)?.ok_or(Stop)?;
             if is_descriptor(&word) && matches!(self.raw(), Some(b'<' | b'>')) {
+                if let Some((name, place)) = descriptor_variable(&word) {
+                    // The shell chooses a number and gives it to the variable.
+                    self.state.assign_within(name);
+                    place.into_iter().for_each(|place| self.state.evaluate(place));
+                }
+                is_aside = is_aside_number(&word.text);
+                // The input is a copy of what is written.
+                self.state.is_opaque |= !is_aside && self.raw() == Some(b'>');
                 continue;
             }
             if is_first && word.is_bare() && word.text != "time" && grammar::is_keyword(&word.text) {
@@ -64,7 +74,10 @@ impl Reader<'_, '_> {
             }
             let count = record.words.len();
             is_only = is_first && word.is_bare();
-            self.take(word, &mut record.words)?;
+            self.take(word, assigns, &mut record.words)?;
+            if count == 0 {
+                assigns = record.words.first().is_none_or(is_declaring);
+            }
             // An assignment is no word.
             is_only &= record.words.len() > count;
         }
@@ -72,20 +85,51 @@ impl Reader<'_, '_> {
     }
 
     /// Takes a word, or an assignment in front of the first one.
-    fn take(&mut self, word: RawWord, words: &mut Vec<Word>) -> Step<()> {
+    fn take(&mut self, word: RawWord, assigns: bool, words: &mut Vec<Word>) -> Step<()> {
         if let Some(name) = word.assigned() {
+            let is_first = words.is_empty();
             self.state.assigns_separator |= name == "IFS";
             self.state.assigns_search_path |= name == "CDPATH";
-            if words.is_empty() {
+            if assigns {
+                self.state.evaluation.has_hidden_code |= word.hides_code();
+                let value = word.text.split_once('=').map(|(_, value)| value);
+                if !word.is_computed() {
+                    self.state.hide_code(value.unwrap_or_default());
+                }
+                self.state.assign(name, value);
+                // The place in an array is an expression.
+                self.state.evaluation.has_arithmetic |=
+                    word.text.get(name.len()..).is_some_and(|rest| rest.starts_with('['));
+            }
+            if is_first {
                 self.state.has_assignments = true;
                 return self.state.count_word();
             }
         }
+        if word.has_quoted_sign {
+            // Where nothing is expanded in it, it is looked at where it is known what it is for.
+            self.state.evaluation.has_hidden_code |= word.is_computed() && word.hides_code();
+        }
         self.expand(word, words)
     }
 
-    /// A redirection without the number of its descriptor; false where none stands here.
-    pub(super) fn redirection(&mut self, redirections: &mut Vec<RawRedirection>) -> Step<bool> {
+    /// A redirection from behind the number of its descriptor; false where none stands here. `is_aside`: that is not the
+    /// input's.
+    pub(super) fn redirection(
+        &mut self,
+        is_aside: bool,
+        redirections: &mut Vec<RawRedirection>,
+    ) -> Step<bool> {
+        let first = redirections.len();
+        let read = self.redirection_here(redirections);
+        if is_aside {
+            wrapper::builtin::hide_texts(redirections.get(first..).unwrap_or_default(), self.state);
+            set_aside(redirections, first);
+        }
+        read
+    }
+
+    fn redirection_here(&mut self, redirections: &mut Vec<RawRedirection>) -> Step<bool> {
         let (first, second) = (self.peek(), self.second());
         let kind = match (first, second) {
             (Some(b'<' | b'>'), Some(b'(')) => return Ok(false),
@@ -144,6 +188,8 @@ impl Reader<'_, '_> {
         // Only a file is written by `>& word`; `<& word` is never one.
         if !is_copy && kind == RedirectionKind::Write {
             self.push(kind, word, redirections)?;
+        } else if kind == RedirectionKind::Read {
+            redirections.push(RawRedirection::Copy);
         }
         Ok(true)
     }
@@ -168,6 +214,8 @@ impl Reader<'_, '_> {
         word: RawWord,
         redirections: &mut Vec<RawRedirection>,
     ) -> Step<()> {
+        self.state.evaluation.has_hidden_code |=
+            kind == RedirectionKind::Text && word.is_computed() && word.hides_code();
         let mut words = std::mem::take(&mut self.state.spare_words);
         let read = self.expand(word, &mut words);
         // Of a list that is too long, nothing.
@@ -178,10 +226,38 @@ impl Reader<'_, '_> {
     }
 }
 
+/// Keeps the redirections behind the first ones as those of another descriptor; its texts are no input.
+fn set_aside(redirections: &mut Vec<RawRedirection>, first: usize) {
+    let set = redirections.split_off(first);
+    redirections.extend(set.into_iter().filter_map(|redirection| match redirection {
+        RawRedirection::To(to) if to.kind == RedirectionKind::Text => None,
+        RawRedirection::To(to) => Some(RawRedirection::Aside(to)),
+        RawRedirection::Document(_) | RawRedirection::Copy | RawRedirection::Aside(_) => None,
+    }));
+}
+
+/// Whether a descriptor in front of a redirection is another one than that of the input.
+pub(super) fn is_aside_number(text: &str) -> bool {
+    !text.trim_start_matches('0').is_empty()
+}
+
+fn is_declaring(program: &Word) -> bool {
+    DECLARING.contains(&program.text.as_str())
+}
+
 /// `2` or `{name}` in front of a redirection.
 fn is_descriptor(word: &RawWord) -> bool {
     let is_number = word.is_bare() && word.text.bytes().all(|byte| byte.is_ascii_digit());
-    let name = word.text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    is_number || (word.quoted.is_none() && name.is_some_and(is_name))
+    is_number || descriptor_variable(word).is_some()
+}
+
+/// The variable of `{name}` and `{name[place]}` in front of a redirection.
+fn descriptor_variable(word: &RawWord) -> Option<(&str, Option<&str>)> {
+    let written = word.text.strip_prefix('{')?.strip_suffix('}').filter(|_| word.quoted.is_none())?;
+    let (name, place) = match written.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
+        Some((name, place)) => (name, Some(place)),
+        None => (written, None),
+    };
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then_some((name, place))
 }

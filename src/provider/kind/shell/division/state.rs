@@ -2,6 +2,7 @@
 
 use super::place::Place;
 use super::reader::Reader;
+use super::variable::{Evaluation, has_code};
 use super::word::Mark;
 use super::{
     DividedCommand, Division, Redirection, RedirectionKind, Word, WordForm, WorkingDirectory, wrapper,
@@ -39,12 +40,23 @@ pub(super) struct State {
     pub(super) place: Place,
     /// How often the directory was changed.
     pub(super) moves: usize,
+    /// What was read last is an `exit` that nothing goes on behind.
+    pub(super) is_ended: bool,
+    /// Functions of the text.
+    pub(super) functions: Vec<String>,
+    /// One of them changes the directory.
+    pub(super) has_moving_function: bool,
+    /// A text runs at signals, before any command.
+    pub(super) has_trap: bool,
+    /// The directory may change before any command.
+    pub(super) moves_anytime: bool,
     /// Wrappers around what is read.
     pub(super) wrappers: usize,
     /// The text gives `IFS` a value, so that `$IFS` may be something else than a space.
     pub(super) assigns_separator: bool,
     /// The text gives `CDPATH` a value, so that `cd name` may lead elsewhere.
     pub(super) assigns_search_path: bool,
+    pub(super) evaluation: Evaluation,
     /// Here-documents that a shell runs, and where.
     scripts: Vec<(usize, Place)>,
     /// So much was read that nothing is read any more.
@@ -69,6 +81,21 @@ pub(super) struct Record {
 pub(super) enum RawRedirection {
     To(Redirection),
     Document(usize),
+    /// Of another descriptor than the input.
+    Aside(Redirection),
+    /// The input is a copy of another descriptor.
+    Copy,
+}
+
+impl RawRedirection {
+    /// Whether the command reads its input there.
+    pub(super) fn is_input(&self) -> bool {
+        match self {
+            Self::To(to) => to.kind != RedirectionKind::Write,
+            Self::Document(_) | Self::Copy => true,
+            Self::Aside(_) => false,
+        }
+    }
 }
 
 impl State {
@@ -82,9 +109,15 @@ impl State {
             has_assignments: false,
             place: Place::start(directory),
             moves: 0,
+            is_ended: false,
+            functions: Vec::new(),
+            has_moving_function: false,
+            has_trap: false,
+            moves_anytime: false,
             wrappers: 0,
             assigns_separator: false,
             assigns_search_path: false,
+            evaluation: Evaluation::default(),
             scripts: Vec::new(),
             is_exhausted: false,
             depth: 0,
@@ -139,6 +172,8 @@ impl State {
     /// Reads the text of a here-document where a shell runs it.
     pub(super) fn run_document(&mut self, number: usize, text: &Word) -> Step<()> {
         let Some((_, place)) = self.scripts.iter().find(|(document, _)| *document == number) else {
+            // What reads it may give it to a variable. Where it has expansions, what is escaped was seen with them.
+            self.evaluation.has_hidden_code |= text.form == WordForm::Literal && has_code(&text.text);
             return Ok(());
         };
         self.is_opaque |= text.form != WordForm::Literal;
@@ -150,7 +185,7 @@ impl State {
 
     pub(super) fn finish(mut self) -> Division {
         if !self.records.is_sorted_by_key(|record| record.order) {
-            self.records.sort_by_key(|record| record.order);
+            self.records.sort_unstable_by_key(|record| record.order);
         }
         let documents = &mut self.documents;
         let commands = self.records.into_iter().map(|record| record.finish(documents));
@@ -158,7 +193,9 @@ impl State {
         let is_some =
             |command: &DividedCommand| !command.words.is_empty() || !command.redirections.is_empty();
         let commands = commands.filter(is_some).collect();
-        Division { commands, is_opaque: self.is_opaque, has_assignments: self.has_assignments }
+        let is_opaque = self.is_opaque || self.evaluation.may_run();
+        let has_assignments = self.has_assignments || self.evaluation.may_set();
+        Division { commands, is_opaque, has_assignments }
     }
 
     /// Counts bytes that are read or made.
@@ -212,6 +249,11 @@ impl State {
         Ok(())
     }
 
+    /// Where the next command runs.
+    pub(super) fn here(&self) -> Place {
+        if self.moves_anytime { Place::computed() } else { self.place.clone() }
+    }
+
     /// How many commands were read.
     pub(super) fn count(&self) -> usize {
         self.records.len()
@@ -235,7 +277,8 @@ impl State {
 impl Record {
     fn finish(self, documents: &mut [Option<Word>]) -> DividedCommand {
         let redirection = |raw| match raw {
-            RawRedirection::To(redirection) => Some(redirection),
+            RawRedirection::To(redirection) | RawRedirection::Aside(redirection) => Some(redirection),
+            RawRedirection::Copy => None,
             RawRedirection::Document(number) => {
                 let target = documents.get_mut(number)?.take()?;
                 Some(Redirection { kind: RedirectionKind::Text, target })
@@ -244,7 +287,7 @@ impl Record {
         DividedCommand {
             words: self.words,
             redirections: self.redirections.into_iter().filter_map(redirection).collect(),
-            directory: self.place.directory,
+            directories: self.place.told(),
             is_piped: self.is_piped,
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::reader::Reader;
 use super::state::{Step, Stop};
+use super::variable::has_code;
 use super::{Word, WordForm, brace};
 
 /// A word before brace lists and separators make several of it.
@@ -15,6 +16,8 @@ pub(super) struct RawWord {
     pub(super) marks: Vec<Mark>,
     /// Where the first quote stands in the text.
     pub(super) quoted: Option<usize>,
+    /// A `$` or a backquote in it is quoted.
+    pub(super) has_quoted_sign: bool,
     /// Where it stands in the text.
     pub(super) written: Range<usize>,
     /// An unquoted `{` stands in it.
@@ -77,6 +80,22 @@ impl RawWord {
         self.quoted.get_or_insert(self.text.len());
     }
 
+    /// Takes characters that are quoted.
+    pub(super) fn push_quoted(&mut self, text: &str) {
+        self.has_quoted_sign |= text.contains(['$', '`']);
+        self.text.push_str(text);
+    }
+
+    /// Whether it has commands in quotes, which run where it is evaluated once more.
+    pub(super) fn hides_code(&self) -> bool {
+        // The members of a list may put the signs together.
+        self.has_quoted_sign && (has_code(&self.text) || (self.has_brace && self.text.contains('(')))
+    }
+
+    pub(super) fn is_computed(&self) -> bool {
+        self.marks.iter().any(|mark| mark.kind == MarkKind::Computed)
+    }
+
     /// Whether nothing of it is quoted, expanded or a pattern.
     pub(super) fn is_bare(&self) -> bool {
         self.quoted.is_none() && self.marks.is_empty()
@@ -84,7 +103,13 @@ impl RawWord {
 
     /// The name that it assigns to: of `name=…`, `name+=…`, `name[…]=…`.
     pub(super) fn assigned(&self) -> Option<&str> {
-        let length = self.text.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+        let bytes = self.text.as_bytes();
+        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let length = bytes.iter().take_while(is_part).count();
+        // Most words are none.
+        if !matches!(bytes.get(length), Some(b'=' | b'+' | b'[')) {
+            return None;
+        }
         let (name, rest) = self.text.split_at_checked(length)?;
         let is_name = !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit());
         let mut value = length;
@@ -193,7 +218,13 @@ impl Reader<'_, '_> {
             b'}' if word.has_brace => word.mark(MarkKind::Close),
             b'\r' | 0x0b | 0x0c => self.state.is_opaque = true,
             b'*' | b'?' => word.mark(MarkKind::Glob),
-            b'~' if word.text.is_empty() && word.is_bare() => word.mark(MarkKind::Glob),
+            // Quotes behind it are part of the name of a home, which they keep from being one.
+            b'~' if word.text.is_empty()
+                && word.is_bare()
+                && !matches!(self.second(), Some(b'\'' | b'"' | b'\\')) =>
+            {
+                word.mark(MarkKind::Glob)
+            }
             b'[' => {
                 word.has_open_bracket = true;
                 let is_name = || assigns && word.quoted.is_none() && is_name(&word.text);
@@ -209,6 +240,7 @@ impl Reader<'_, '_> {
     fn array(&mut self, word: &mut RawWord) -> Step<()> {
         let start = self.at;
         word.mark(MarkKind::Computed);
+        self.state.evaluation.has_array = true;
         self.expect(b'(')?;
         loop {
             self.skip_lines()?;
@@ -218,9 +250,12 @@ impl Reader<'_, '_> {
             self.state.enter()?;
             let element = self.word(true)?;
             self.state.leave();
-            if element.is_none() {
-                return Err(Stop);
-            }
+            let element = element.ok_or(Stop)?;
+            self.state.evaluation.has_hidden_code |= element.hides_code();
+            // `([x]=1)`: the place in an array is an expression.
+            let rest = element.text.strip_prefix('[');
+            let place = rest.and_then(|rest| rest.split_once("]=").or_else(|| rest.split_once("]+=")));
+            place.into_iter().for_each(|(place, _)| self.state.evaluate(place));
             self.state.count_word()?;
         }
         word.text.push_str(self.from(start));

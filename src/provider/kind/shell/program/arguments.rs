@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::division::{Word, WordForm, WorkingDirectory};
-use super::directory;
 use super::table::{self, OptionSpec, Program, Role, Trait};
+use super::{directory, setting};
 
 /// Past so many options duplicates are kept: they are no longer looked for.
 const MOST_COMPARED: usize = 64;
@@ -33,9 +33,7 @@ pub(super) struct Arguments<'a> {
     pub(super) operands: Vec<Piece<'a>>,
     /// How many operands stand before `--`.
     pub(super) dashes: Option<usize>,
-    /// The directory of the command.
-    pub(super) directory: &'a WorkingDirectory,
-    /// Those that options move it to.
+    /// The directories that options move to.
     moved: Vec<WorkingDirectory>,
     /// The command that an option holds, as of `find -exec`.
     pub(super) executed: Option<&'a Word>,
@@ -45,11 +43,7 @@ pub(super) struct Arguments<'a> {
 }
 
 /// Takes the words behind a program apart.
-pub(super) fn take_apart<'a>(
-    program: &'static Program,
-    words: &'a [Word],
-    directory: &'a WorkingDirectory,
-) -> Arguments<'a> {
+pub(super) fn take_apart<'a>(program: &'static Program, words: &'a [Word]) -> Arguments<'a> {
     let mut arguments = Arguments {
         program,
         outer: Vec::new(),
@@ -59,7 +53,6 @@ pub(super) fn take_apart<'a>(
         values: Vec::new(),
         operands: Vec::with_capacity(words.len()),
         dashes: None,
-        directory,
         moved: Vec::new(),
         executed: None,
         is_opaque: false,
@@ -109,15 +102,25 @@ impl<'a> Arguments<'a> {
         self.program
     }
 
-    /// The directory in which a word or a value begins.
+    /// The directory in which a word or a value begins, from that of the command.
     pub(super) fn base(&self, piece: Piece<'_>) -> &WorkingDirectory {
         let last = piece.base.checked_sub(1);
-        last.and_then(|number| self.moved.get(number)).unwrap_or(self.directory)
+        last.and_then(|number| self.moved.get(number)).unwrap_or(&WorkingDirectory::Unsaid)
     }
 
     /// The directory behind all options.
     pub(super) fn here(&self) -> &WorkingDirectory {
-        self.moved.last().unwrap_or(self.directory)
+        self.moved.last().unwrap_or(&WorkingDirectory::Unsaid)
+    }
+
+    /// The first value of this role.
+    pub(super) fn value(&self, role: Role) -> Option<Piece<'a>> {
+        self.values.iter().find(|(other, _)| *other == role).map(|(_, piece)| *piece)
+    }
+
+    /// Whether an option says that what has no scheme is a file.
+    pub(super) fn takes_files(&self) -> bool {
+        self.value(Role::Scheme).is_some_and(|scheme| scheme.text.eq_ignore_ascii_case("file"))
     }
 
     /// Whether the program, or the variant that its options choose, is so.
@@ -136,7 +139,8 @@ impl<'a> Arguments<'a> {
         if !self.takes_options || !start.starts_with('-') || (start == "-" && !is_computed) {
             return self.operand(word);
         }
-        self.saw_option = true;
+        // Those of `find` about links stand in front of its places.
+        self.saw_option |= !(self.program().has(Trait::Front) && matches!(start, "-H" | "-L" | "-P"));
         if start == "--" && !is_computed {
             self.takes_options = false;
             self.dashes = Some(self.operands.len());
@@ -165,6 +169,14 @@ impl<'a> Arguments<'a> {
             }
         }
         let program = self.program();
+        if program.has(Trait::Plus)
+            && let Some(told) = word.text.strip_prefix('+').filter(|told| !told.is_empty())
+        {
+            let is_line = told.bytes().all(|byte| byte.is_ascii_digit() || b",:$GF".contains(&byte));
+            let is_search = told.starts_with('/') && !told.contains(['|', '\n', '!']);
+            self.is_opaque |= word.form == WordForm::Computed || !(is_line || is_search);
+            return;
+        }
         if program.has(Trait::Front) {
             self.saw_option |= matches!(word.text.as_str(), "(" | ")" | "!" | ",");
             if self.saw_option && (!self.operands.is_empty() || "()!,".contains(word.text.as_str())) {
@@ -176,7 +188,10 @@ impl<'a> Arguments<'a> {
         if edits && word.text.is_empty() && self.operands.is_empty() {
             return;
         }
-        if program.has(Trait::Stop) {
+        // The name of a setting ends the options, too, but the verbs of newer versions have their own.
+        let is_key =
+            program.has(Trait::Settings) && !(self.operands.is_empty() && setting::is_verb(&word.text));
+        if program.has(Trait::Stop) || is_key {
             self.takes_options = false;
         }
         let piece = self.piece(&word.text, word.form);
@@ -219,8 +234,17 @@ impl<'a> Arguments<'a> {
     /// `-I/usr/include` of a program whose long options have one dash.
     fn attached_letter(&mut self, word: &'a Word) -> bool {
         let text = word.text.strip_prefix('-').unwrap_or_default();
-        let Some((letter, value)) = text.split_at_checked(1) else { return false };
-        let Some(spec) = self.letter(letter).filter(|spec| !spec.values.is_empty()) else { return false };
+        let valued = |length: usize| {
+            let (name, value) = text.split_at_checked(length)?;
+            let spec = self.letter(name).filter(|spec| !spec.values.is_empty())?;
+            Some((name, value, spec))
+        };
+        // `-MFfile`
+        let is_long = text.get(..2).is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_uppercase()));
+        let Some((letter, value, spec)) = (if is_long { valued(2) } else { None }).or_else(|| valued(1))
+        else {
+            return false;
+        };
         self.name(letter);
         let piece = self.piece(value, word.form);
         self.values_of(spec, Some(piece), &mut [].iter());
@@ -240,8 +264,20 @@ impl<'a> Arguments<'a> {
                 }
             }
             let name = start.get(at..end).unwrap_or_default();
-            self.name(name);
-            let Some(spec) = self.letter(name) else { continue };
+            // `-TT`
+            let twice =
+                start.get(at..end + name.len()).filter(|twice| twice.strip_prefix(name) == Some(name));
+            // A word may have thousands.
+            let twice = twice.filter(|_| at < MOST_COMPARED);
+            let double = twice.and_then(|twice| Some((twice, self.letter(twice)?)));
+            if let Some((twice, _)) = double {
+                end += name.len();
+                letters.next();
+                self.name(twice);
+            } else {
+                self.name(name);
+            }
+            let Some(spec) = double.map(|(_, spec)| spec).or_else(|| self.letter(name)) else { continue };
             let left = whole.get(end..).filter(|left| !left.is_empty());
             if !spec.values.is_empty() || spec.is_attached {
                 let left = left.map(|left| self.piece(left, word.form));
@@ -280,17 +316,18 @@ impl<'a> Arguments<'a> {
             }
             let next = attached.take().or_else(|| {
                 if spec.is_attached {
-                    return None;
+                    // `chmod -x file`: the option itself is the first operand.
+                    return (*role == Role::First).then_some(self.piece("", WordForm::Literal));
                 }
                 let word = rest.next()?;
                 Some(self.piece(&word.text, word.form))
             });
             let Some(piece) = next else { return };
-            self.value(*role, piece);
+            self.take_value(*role, piece);
         }
     }
 
-    fn value(&mut self, role: Role, piece: Piece<'a>) {
+    fn take_value(&mut self, role: Role, piece: Piece<'a>) {
         if role == Role::Directory {
             let moved = directory::moved(self.here(), piece.text, piece.form);
             self.moved.push(moved);
@@ -299,6 +336,8 @@ impl<'a> Arguments<'a> {
             self.is_opaque |= piece.form == WordForm::Computed;
             let program = self.program().verb(piece.text).or_else(|| table::program(piece.text));
             self.enter(program.unwrap_or(&table::UNKNOWN));
+        } else if role == Role::Library && piece.text == "inplace" {
+            self.variant = self.program().verb("/in-place");
         } else {
             self.values.push((role, piece));
         }

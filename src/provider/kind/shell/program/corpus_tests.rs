@@ -20,7 +20,7 @@ fn calls() -> Vec<(String, Vec<String>)> {
 }
 
 /// What is read in a call, in the form of the file.
-fn lines(text: &str) -> Vec<String> {
+pub(super) fn lines(text: &str) -> Vec<String> {
     let division = divide(text, &WorkingDirectory::Unsaid);
     let mut lines: Vec<String> = division
         .commands

@@ -1,7 +1,7 @@
 //! Whether a simple command only does the work of a tool that reads or writes a file.
 
 use super::super::division::{DividedCommand, RedirectionKind, WordForm};
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Piece};
 use super::directory::is_device;
 use super::effects::Effects;
 use super::script;
@@ -30,6 +30,7 @@ const PRINTING: &[(&str, &[&str])] = &[
             "squeeze-blank",
         ],
     ),
+    ("tac", &["b", "r", "s", "before", "regex", "separator"]),
     ("nl", &["b", "a", "w", "s", "n", "v", "body-numbering"]),
     ("head", &["n", "c", "q", "v", "lines", "bytes", "quiet", "verbose"]),
     ("tail", &["n", "c", "q", "v", "lines", "bytes", "quiet", "verbose"]),
@@ -59,8 +60,15 @@ pub(super) fn emulated(
     if command.is_piped || effects.is_opaque || !effects.urls.is_empty() {
         return None;
     }
+    // What the kernel makes up when it is asked is no file of a file tool.
+    let is_made_up = |path: &String| path.starts_with("/proc/") || path.starts_with("/sys/");
+    if effects.reads.iter().chain(&effects.writes).any(is_made_up) {
+        return None;
+    }
     let written = written(command);
     match program {
+        // `> file`, `: > file`
+        "" | ":" | "true" => (written && effects.reads.is_empty()).then_some(Kind::Write),
         "tee" => {
             let is_plain = arguments.options.iter().all(|option| matches!(&**option, "a" | "append" | "i"));
             (is_plain && !effects.writes.is_empty() && effects.reads.is_empty()).then_some(Kind::Write)
@@ -68,7 +76,11 @@ pub(super) fn emulated(
         "echo" | "printf" => (written && effects.reads.is_empty()).then_some(Kind::Write),
         "cat" if written => {
             let has_text = command.redirections.iter().any(|one| one.kind == RedirectionKind::Text);
-            (has_text && arguments.operands.iter().all(|operand| operand.text == "-")).then_some(Kind::Write)
+            let is_empty = |operand: &Piece<'_>| operand.text == "/dev/null";
+            let operands = &arguments.operands;
+            let is_emptied = !operands.is_empty() && operands.iter().all(is_empty);
+            let is_copied = has_text && operands.iter().all(|operand| operand.text == "-");
+            (is_copied || (is_emptied && !has_text && effects.reads.is_empty())).then_some(Kind::Write)
         }
         _ => prints(program, command, arguments, effects).then_some(Kind::Read),
     }
@@ -98,7 +110,10 @@ fn prints(program: &str, command: &DividedCommand, arguments: &Arguments<'_>, ef
         "sed" => {
             let is_quiet =
                 arguments.options.iter().any(|option| matches!(&**option, "n" | "quiet" | "silent"));
-            is_quiet && scripts(arguments).is_some_and(|all| all.iter().all(|text| script::sed_prints(text)))
+            scripts(arguments).is_some_and(|all| {
+                all.iter()
+                    .all(|text| if is_quiet { script::sed_prints(text) } else { script::sed_stops(text) })
+            })
         }
         "awk" | "gawk" | "mawk" => {
             scripts(arguments).is_some_and(|all| all.iter().all(|text| script::awk_prints(text)))

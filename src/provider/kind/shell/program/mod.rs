@@ -2,13 +2,21 @@
 
 mod arguments;
 #[cfg(test)]
+mod attack_tests;
+mod awk;
+#[cfg(test)]
+mod boundary_tests;
+mod computed;
+#[cfg(test)]
 mod corpus_tests;
 mod directory;
 mod effects;
 mod emulation;
+mod form;
 #[cfg(test)]
 mod runner_tests;
 mod script;
+mod setting;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,13 +24,17 @@ mod url;
 
 use std::borrow::Cow;
 
-use super::division::{DividedCommand, RedirectionKind, Word, WordForm};
+use super::division::{DividedCommand, RedirectionKind, Word, WordForm, WorkingDirectory};
 use crate::call::{Facts, SimpleCommand};
 use arguments::{Arguments, Piece};
-use effects::Effects;
+pub(super) use directory::is_device;
+use effects::{Effects, PlacedPath};
+use setting::SettingEffect;
 use table::{Role, Trait};
 
-/// A simple command as rules see it, with what it does beside running: one fact for each kind.
+pub(super) use effects::MOST_NAMED;
+
+/// A simple command as rules see it, with what it does beside running: a fact for each kind and directory.
 pub(super) struct ProgramReading {
     pub(super) command: SimpleCommand,
     pub(super) facts: Vec<Facts<'static>>,
@@ -37,19 +49,22 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
     effects.is_opaque |= !command.words.is_empty() && name.is_none();
     let program = name.and_then(table::program).unwrap_or(&table::UNKNOWN);
     let behind = command.words.get(1..).unwrap_or_default();
-    let arguments = arguments::take_apart(program, behind, &command.directory);
+    let arguments = arguments::take_apart(program, behind);
     if name.is_some() {
-        add_words(&mut effects, &arguments);
+        add_words(&mut effects, &arguments, command);
     }
     add_redirections(&mut effects, command);
     if matches!(name, Some("apply_patch" | "applypatch")) {
         add_patch(&mut effects, command);
     }
+    if arguments.has(Trait::Patches) {
+        add_diff(&mut effects, command, &arguments);
+    }
     let lower = lower(name.unwrap_or_default());
     let emulates = emulation::emulated(&lower, command, &arguments, &effects);
-    let changes_directory = changes_directory(&lower, command, &arguments);
+    let changes_directory = changes_directory(command, &arguments);
     let text = joined(&command.words);
-    let is_opaque = effects.is_opaque;
+    let facts = effects.facts(command);
     ProgramReading {
         command: SimpleCommand {
             text,
@@ -59,11 +74,12 @@ pub(super) fn read(command: &DividedCommand) -> ProgramReading {
             }),
             options: arguments.options,
             changes_directory,
-            emulates,
+            // Of a file that is not told nobody knows which tool could do it.
+            emulates: emulates.filter(|_| !effects.is_opaque),
             ..SimpleCommand::default()
         },
-        facts: effects.facts(),
-        is_opaque,
+        facts,
+        is_opaque: effects.is_opaque,
     }
 }
 
@@ -93,11 +109,15 @@ fn program_name(word: &Word) -> Option<&str> {
 }
 
 /// Adds what the operands and the values of options mean.
-fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
+fn add_words(effects: &mut Effects, arguments: &Arguments<'_>, command: &DividedCommand) {
     let program = arguments.program();
     let shape = arguments.variant.unwrap_or(program);
     effects.is_opaque |= arguments.is_opaque || shape.has(Trait::Opaque);
     effects.is_opaque |= shape.has(Trait::RunsInput) && runs_input(arguments);
+    effects.is_opaque |= shape.has(Trait::Appends) && !arguments.operands.first().is_none_or(counts);
+    if shape.has(Trait::Settings) {
+        add_setting(effects, arguments);
+    }
     let is_first = |role: &Role| matches!(role, Role::First | Role::FirstFile);
     let skipped = usize::from(arguments.values.iter().any(|(role, _)| is_first(role)));
     let target = arguments.values.iter().find(|(role, _)| *role == Role::Into).map(|(_, piece)| *piece);
@@ -114,8 +134,105 @@ fn add_words(effects: &mut Effects, arguments: &Arguments<'_>) {
         effects.add(role, value_of(shape, piece), arguments);
         add_file_url(effects, *piece, arguments);
     }
+    if shape.has(Trait::TakesInput) {
+        let mut given =
+            arguments.values.iter().map(|(role, _)| *role).chain(roles.of(arguments).map(|(_, role)| role));
+        let is_given = given.any(|role| matches!(role, Role::Sql | Role::Code | Role::Program));
+        let is_sql = arguments.program().runs_sql();
+        effects.is_opaque |= !is_given && !is_told_input(command, is_sql);
+    }
+    effects.is_opaque |= arguments.has(Trait::Includes) && includes(arguments, command);
+    add_found(effects, arguments, command);
     add_places(effects, arguments, &roles, target);
 }
+
+/// Whether the text that a compiler takes from its input names more files.
+fn includes(arguments: &Arguments<'_>, command: &DividedCommand) -> bool {
+    const NAMING: &[&str] = &["include", "incbin", "embed", "import"];
+    let names_files = |text: &str| NAMING.iter().any(|word| text.contains(word));
+    let is_input = |piece: &Piece<'_>| piece.text == "-" || is_device(piece.text);
+    arguments.operands.iter().any(is_input)
+        && command
+            .redirections
+            .iter()
+            .any(|one| one.kind == RedirectionKind::Text && names_files(&one.target.text))
+}
+
+/// Adds what `find` deletes by a path or a hidden name, unless the test leaves out what it names.
+fn add_found(effects: &mut Effects, arguments: &Arguments<'_>, command: &DividedCommand) {
+    let is_searching = arguments.program().has(Trait::Front);
+    let runs = || arguments.executed.and_then(program_name).and_then(table::program);
+    let changes = arguments.variant.is_some_and(table::Program::writes_operands)
+        || runs().is_some_and(table::Program::writes_operands);
+    let negates = |word: &Word| matches!(word.text.as_str(), "!" | "-not");
+    let has = |text: &str| command.words.iter().any(|word| word.text == text);
+    if !is_searching || !changes || has("-prune") || (has("(") && command.words.iter().any(negates)) {
+        return;
+    }
+    for window in command.words.windows(3) {
+        let [before, test, value] = window else { continue };
+        let is_path = matches!(test.text.as_str(), "-path" | "-ipath" | "-wholename" | "-iwholename");
+        let is_name = matches!(test.text.as_str(), "-name" | "-iname") && value.text.starts_with('.');
+        if !negates(before) && (is_path || is_name) {
+            let form = if value.form == WordForm::Literal { WordForm::Pattern } else { value.form };
+            let piece = Piece { text: &value.text, form, base: 0 };
+            effects.path(piece, &WorkingDirectory::Unsaid, false, true);
+        }
+    }
+}
+
+/// Whether a program does nothing with files that it is given but count and name them, as far as is known.
+fn counts(program: &Piece<'_>) -> bool {
+    program.form == WordForm::Literal
+        && table::program(directory::last(program.text)).is_none_or(|program| program.has(Trait::Counts))
+}
+
+/// Adds the file of settings that `git config` writes, where that makes git run a program.
+fn add_setting(effects: &mut Effects, arguments: &Arguments<'_>) {
+    let texts: Vec<&str> = arguments.operands.iter().map(|operand| operand.text).collect();
+    let Some((key, value)) = setting::written(&texts, &arguments.options) else { return };
+    let is_computed = |text: &str| {
+        arguments.operands.iter().any(|operand| operand.text == text && operand.form == WordForm::Computed)
+    };
+    let value = value.filter(|value| !is_computed(value)).unwrap_or("$");
+    let effect = if is_computed(key) { SettingEffect::Redirects } else { setting::of(key, value) };
+    effects.is_opaque |= effect != SettingEffect::None;
+    if let Some(text) = setting::file(&arguments.options).filter(|_| effect == SettingEffect::Runs) {
+        effects.path(Piece { text, ..here_piece() }, arguments.here(), false, true);
+    }
+}
+
+/// Whether what a program takes from its input is a file, or a text that only asks.
+fn is_told_input(command: &DividedCommand, is_sql: bool) -> bool {
+    command.redirections.iter().rfind(|one| one.kind != RedirectionKind::Write).is_some_and(|one| {
+        match one.kind {
+            RedirectionKind::Text => {
+                is_sql && one.target.form == WordForm::Literal && !script::sql_runs(&one.target.text)
+            }
+            RedirectionKind::Read | RedirectionKind::ReadWrite => !is_device(&one.target.text),
+            RedirectionKind::Write => false,
+        }
+    })
+}
+
+/// Verbs of git that write the files of its working tree.
+const WRITING_TREE: &[&str] = &[
+    "am",
+    "apply",
+    "checkout",
+    "checkout-index",
+    "cherry-pick",
+    "clean",
+    "merge",
+    "pull",
+    "read-tree",
+    "rebase",
+    "reset",
+    "restore",
+    "revert",
+    "stash",
+    "switch",
+];
 
 /// What the operands of a command mean.
 struct Roles<'p> {
@@ -152,7 +269,7 @@ impl Roles<'_> {
 /// Whether an interpreter has no script, or one that comes from somewhere else.
 fn runs_input(arguments: &Arguments<'_>) -> bool {
     arguments.operands.first().is_none_or(|script| {
-        script.form == WordForm::Computed || script.text == "-" || directory::is_device(script.text)
+        script.form == WordForm::Computed || script.text == "-" || is_device(script.text)
     })
 }
 
@@ -161,7 +278,7 @@ fn named_role(shape: &table::Program, text: &str) -> Option<Role> {
     if shape.operands.named.is_empty() {
         return None;
     }
-    let (name, _) = text.split_once('=')?;
+    let (name, _) = text.trim_start_matches('"').split_once('=')?;
     shape.operands.named.iter().find(|(known, _)| *known == name).map(|(_, role)| *role)
 }
 
@@ -190,30 +307,37 @@ fn add_places(
 ) {
     let (here, shape) = (arguments.here(), roles.shape);
     effects.moves |= shape.has(Trait::Moves);
+    // Another directory than that of the repository.
+    let is_elsewhere = arguments.options.iter().any(|option| option == "work-tree");
+    if is_elsewhere && WRITING_TREE.contains(&arguments.program().name) {
+        effects.path(here_piece(), here, false, true);
+    }
     let operands = || roles.of(arguments);
     let is_source = |role: Role| {
         matches!(role, Role::Read | Role::Both | Role::RemoteRead | Role::Input | Role::NamedRead)
     };
     let is_put = |(piece, role): &(&Piece<'_>, Role)| {
-        is_source(*role)
-            && piece.form != WordForm::Computed
-            && !(shape.has(Trait::Contents) && piece.text.ends_with('/'))
+        is_source(*role) && !(shape.has(Trait::Contents) && piece.text.ends_with('/'))
+    };
+    let named = |(piece, _): (&Piece<'_>, Role)| match piece.form {
+        WordForm::Computed => computed::name(piece.text),
+        WordForm::Literal | WordForm::Pattern => Some(piece.text.to_owned()),
     };
     // Where nothing is put anywhere, they are not asked for.
-    let sources: Vec<&str> = match shape.has_target() {
-        true => operands().filter(is_put).map(|(piece, _)| piece.text).collect(),
+    let sources: Vec<String> = match shape.has_target() {
+        true => operands().filter(is_put).filter_map(named).collect(),
         false => Vec::new(),
     };
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
     let last = operands()
         .next_back()
         .filter(|(_, role)| matches!(role, Role::Write | Role::RemoteWrite | Role::Output));
     let is_remote = operands().next_back().is_some_and(|(_, role)| role == Role::RemoteWrite);
     let written = target.or_else(|| last.map(|(piece, _)| *piece).filter(|_| !sources.is_empty()));
     if let Some(piece) = written
-        && piece.form != WordForm::Computed
         && shape.has_target()
-        && (target.is_some() || sources.len() > 1 || looks_like_directory(piece.text))
-        && let Some(directory) = directory::located(arguments.base(piece), piece.text)
+        && let Some(directory) = directory_of(effects, arguments, piece)
+        && (target.is_some() || sources.len() > 1 || looks_like_directory(&directory.text))
         && url::of_url(piece.text).is_none()
         && (!is_remote || url::of_remote(piece.text).is_none())
     {
@@ -221,10 +345,10 @@ fn add_places(
     }
     if shape.has(Trait::Saves) && effects.writes.is_empty() || (shape.has(Trait::Saves) && target.is_some()) {
         let place = match target {
-            Some(piece) => directory::located(arguments.base(piece), piece.text),
-            None => directory::located(here, "."),
+            Some(piece) => directory_of(effects, arguments, piece),
+            None => Some(effects.place(here, ".".to_owned())),
         };
-        save(effects, place.as_deref());
+        save(effects, place.as_ref());
     }
     let names_file = operands().any(|(_, role)| matches!(role, Role::Read | Role::Both | Role::Script));
     let found_here = shape.has(Trait::ReadsHere) && !names_file;
@@ -239,12 +363,22 @@ fn add_places(
     }
 }
 
+/// A directory that files are put into, as far as a word tells it.
+fn directory_of(effects: &mut Effects, arguments: &Arguments<'_>, piece: Piece<'_>) -> Option<PlacedPath> {
+    match piece.form {
+        WordForm::Computed => effects.told(piece, arguments.base(piece)),
+        WordForm::Literal | WordForm::Pattern => {
+            Some(effects.place(arguments.base(piece), piece.text.to_owned()))
+        }
+    }
+}
+
 fn here_piece() -> Piece<'static> {
     Piece { text: ".", form: WordForm::Literal, base: 0 }
 }
 
 /// Adds what a URL is saved as.
-fn save(effects: &mut Effects, place: Option<&str>) {
+fn save(effects: &mut Effects, place: Option<&PlacedPath>) {
     let Some(place) = place else {
         effects.is_opaque = true;
         return;
@@ -281,7 +415,9 @@ fn add_redirections(effects: &mut Effects, command: &DividedCommand) {
         };
         let target = &redirection.target;
         let piece = Piece { text: &target.text, form: target.form, base: 0 };
-        effects.path(piece, &command.directory, reads, writes);
+        if !effects.connection(piece) {
+            effects.path(piece, &WorkingDirectory::Unsaid, reads, writes);
+        }
     }
 }
 
@@ -291,21 +427,56 @@ fn add_patch(effects: &mut Effects, command: &DividedCommand) {
     let patch = command.words.get(1).or(given.map(|redirection| &redirection.target));
     effects.is_opaque |= patch.is_none_or(|patch| patch.form == WordForm::Computed);
     if let Some(patch) = patch {
-        effects.patch(&patch.text, &command.directory);
+        effects.patch(&patch.text);
+    }
+}
+
+/// Adds the files that a diff changes, where the program takes it from its input. How many components are left out
+/// in front of a name, options say: any number may be.
+fn add_diff(effects: &mut Effects, command: &DividedCommand, arguments: &Arguments<'_>) {
+    let is_input = |piece: &Piece<'_>| piece.text == "-" || is_device(piece.text);
+    let is_patch = matches!(arguments.program().name, "patch" | "gpatch");
+    let is_file = match is_patch {
+        true => {
+            arguments.values.iter().any(|(role, piece)| *role == Role::Read && !is_input(piece))
+                || arguments.operands.get(1).is_some_and(|piece| !is_input(piece))
+        }
+        // Each operand is a patch of its own.
+        false => !arguments.operands.is_empty() && !arguments.operands.iter().any(is_input),
+    };
+    // What a patch brings into a directory is not told by the words.
+    let target = arguments.values.iter().find(|(role, _)| *role == Role::Into).map(|(_, piece)| *piece);
+    effects.moves |= target.is_some();
+    if is_file {
+        return;
+    }
+    let given = command.redirections.iter().rfind(|one| one.kind != RedirectionKind::Write);
+    match given.map(|given| (given.kind, &given.target)) {
+        Some((RedirectionKind::Text, text)) => match target {
+            Some(target) => {
+                let base = directory::moved(arguments.here(), target.text, target.form);
+                effects.diff(&text.text, &base);
+            }
+            None => effects.diff(&text.text, arguments.here()),
+        },
+        Some((RedirectionKind::Read, file)) if file.form != WordForm::Computed && !is_device(&file.text) => {}
+        Some(_) | None => effects.is_opaque = true,
     }
 }
 
 /// Whether a command changes to a directory that it names, and does nothing else.
-fn changes_directory(program: &str, command: &DividedCommand, arguments: &Arguments<'_>) -> bool {
+fn changes_directory(command: &DividedCommand, arguments: &Arguments<'_>) -> bool {
     let is_told = |piece: &Piece<'_>| {
         piece.form != WordForm::Computed
             && !piece.text.is_empty()
             && !piece.text.starts_with(['-', '+'])
             && (piece.form == WordForm::Literal || !piece.text.contains(['*', '?', '[']))
     };
-    matches!(program, "cd" | "pushd" | "chdir")
+    // `./cd` and `CD` are programs.
+    let program = command.words.first().map(|word| word.text.as_str());
+    matches!(program, Some("cd" | "pushd"))
         && arguments.operands.len() == 1
         && arguments.operands.iter().all(is_told)
         && arguments.options.iter().all(|option| matches!(&**option, "L" | "P" | "e"))
-        && command.redirections.iter().all(|redirection| directory::is_device(&redirection.target.text))
+        && command.redirections.iter().all(|redirection| is_device(&redirection.target.text))
 }

@@ -138,3 +138,22 @@ fn programs_of_many_kinds_name_their_files() {
     ]);
     assert_eq!(read(&command("bat -n a")).command.emulates, Some(Kind::Read));
 }
+
+#[test]
+fn what_is_found_or_only_counted_is_told() {
+    let lines = |text: &str| super::corpus_tests::lines(text).join("; ");
+    for (text, expected) in [
+        ("find /a -exec grep -l x {} +", "find /a -exec grep -l x {} + => R /a; grep -l x {}"),
+        ("find /a -exec cp {} b.d ;", "find /a -exec cp {} b.d ; => R /a, W /a; cp {} b.d => W b.d"),
+        ("find $x -exec grep x {} +", "find $x -exec grep x {} + => opaque; grep x {}"),
+        ("find /a -exec sed -i 1d {} +", "find /a -exec sed -i 1d {} + => R /a; sed -i 1d {} => opaque"),
+        ("x | xargs wc -l", "x; xargs wc -l {}; wc -l {}"),
+        ("x | xargs kill", "x; xargs kill {}; kill {}"),
+        ("x | xargs cat", "x; xargs cat {} => opaque; cat {}"),
+        ("x | xargs rm", "x; xargs rm {} => opaque; rm {} => opaque"),
+        ("x | xargs env cat", "x; xargs env cat {} => opaque; cat {}"),
+        ("sudo cat a", "sudo cat a; cat a => R a, =R"),
+    ] {
+        assert_eq!(lines(&text.replace(" ;", " \\;")), expected, "{text}");
+    }
+}

@@ -1,4 +1,6 @@
-//! The scripts of `sed` and `awk`: whether they run something, and the files that they name.
+//! The scripts of `sed` and SQL: whether they run something, and the files that they name.
+
+use super::awk;
 
 /// What a script of `sed` does beside editing.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -7,30 +9,6 @@ pub(super) struct ScriptFiles<'a> {
     pub(super) writes: Vec<&'a str>,
     /// Whether it runs commands, or cannot be read.
     pub(super) is_opaque: bool,
-}
-
-/// Whether a program of `awk` runs commands, or reads or writes files that it names.
-pub(super) fn awk_runs(program: &str) -> bool {
-    if program.contains("system") || program.contains("getline") || program.contains("@load") {
-        return true;
-    }
-    let piped = program.replace("||", "").contains('|');
-    let printed = |statement: &str| {
-        statement.find("print").is_some_and(|at| statement.get(at..).is_some_and(|text| text.contains('>')))
-    };
-    piped || program.split([';', '}', '\n']).any(printed)
-}
-
-/// Whether a setting of git or ssh for one command names a program.
-pub(super) fn config_runs(setting: &str) -> bool {
-    const PROGRAMS: &[&str] =
-        &["command", "pager", "editor", "hookspath", "fsmonitor", "askpass", "helper", "proxy"];
-    let (key, value) = setting.split_once(['=', ' ']).unwrap_or((setting, ""));
-    let key = key.to_ascii_lowercase();
-    value.starts_with('!')
-        || key.starts_with("alias.")
-        || (PROGRAMS.iter().any(|name| key.ends_with(name))
-            && !matches!(value, "" | "cat" | "true" | "false"))
 }
 
 /// Whether a program that connects is `ssh` itself, with no program of its own.
@@ -79,18 +57,18 @@ const FILES: &[&str] = &[
     "readfile",
     "writefile",
     "fsdir",
-    "edit(",
-    "copy ",
     "outfile",
     "dumpfile",
-    "load data",
     "load_file",
     "lo_import",
     "lo_export",
     "pg_read",
     "pg_ls",
-    "program ",
 ];
+
+/// Words of SQL that do so, two of them where both stand in it.
+const WORDS: &[[&str; 2]] =
+    &[["copy", "to"], ["copy", "from"], ["load", "data"], ["program", "program"], ["vacuum", "into"]];
 
 /// Whether SQL, or a command of `sqlite3`, `psql` or `mysql`, does more than ask the database: it runs programs, or
 /// reads or writes files.
@@ -110,7 +88,44 @@ pub(super) fn sql_runs(text: &str) -> bool {
             || ["system ", "source ", "tee "].iter().any(|start| line.starts_with(start))
     };
     let lower = text.to_ascii_lowercase();
-    lower.lines().any(line_runs) || FILES.iter().any(|name| lower.contains(name))
+    lower.lines().any(line_runs) || FILES.iter().any(|name| lower.contains(name)) || names_files(&lower)
+}
+
+/// Whether words of SQL take files, whatever blanks and comments stand between them.
+fn names_files(sql: &str) -> bool {
+    let words = || sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let has = |wanted: &str| words().any(|word| word == wanted);
+    // `"edit" (…)`, and not the name of a column.
+    let has_comment = sql.contains("/*") || sql.contains("--");
+    let is_called = |(at, name): (usize, &str)| {
+        let behind = sql.get(at + name.len()..).unwrap_or_default();
+        has_comment
+            || behind.trim_start_matches(|c: char| c.is_whitespace() || "\"`]".contains(c)).starts_with('(')
+    };
+    WORDS.iter().any(|[first, second]| has(first) && has(second)) || sql.match_indices("edit").any(is_called)
+}
+
+/// What `s,old,new,flags` puts in the place of a name, unless parts of the name are in it.
+pub(super) fn replacement(text: &str) -> Option<&str> {
+    let (delimiter, rest) = delimiter(text.trim_start_matches("flags=").strip_prefix('s')?)?;
+    let rest = behind(rest, delimiter)?;
+    let end = rest.len().checked_sub(behind(rest, delimiter)?.len() + delimiter.len_utf8())?;
+    rest.get(..end).filter(|new| !new.is_empty() && !new.contains(['&', '\\']))
+}
+
+/// Whether a scheme is one of other hosts.
+pub(super) fn is_remote_scheme(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    matches!(lower.as_str(), "http" | "https" | "ftp" | "ftps" | "sftp" | "scp" | "ws" | "wss")
+}
+
+/// Whether the name of a module of perl has code behind it: `-MList::Util=sum` and `-MPOSIX qw(floor)` have none.
+pub(super) fn import_runs(text: &str) -> bool {
+    let (name, list) = text.split_once(" qw").map_or((text, None), |(name, list)| (name, Some(list)));
+    let is_name = |c: char| c.is_alphanumeric() || "_:=,-.+$@%&*".contains(c);
+    let list = list.map(|list| list.trim().strip_prefix('(').and_then(|list| list.strip_suffix(')')));
+    let is_list = |list: &str| list.chars().all(|c| c.is_alphanumeric() || "_:$@%& ".contains(c));
+    !name.chars().all(is_name) || !list.is_none_or(|list| list.is_some_and(is_list))
 }
 
 /// Reads a script of `sed` (POSIX, and GNU's additions).
@@ -139,7 +154,11 @@ fn command<'a>(script: &'a str, files: &mut ScriptFiles<'a>) -> Option<&'a str> 
     match letter {
         '{' => Some(rest),
         '#' | 'a' | 'i' | 'c' => Some(behind_line(rest)),
-        ':' | 'b' | 't' | 'T' => Some(rest.trim_start_matches(|c: char| !matches!(c, ';' | '\n' | '}'))),
+        // A label ends at a blank, too, in newer versions.
+        ':' | 'b' | 't' | 'T' => Some(
+            rest.trim_start_matches([' ', '\t'])
+                .trim_start_matches(|c: char| !matches!(c, ';' | '\n' | '}' | ' ' | '\t')),
+        ),
         'r' | 'R' => {
             files.reads.push(line(rest));
             Some(behind_line(rest))
@@ -240,13 +259,22 @@ pub(super) fn sed_prints(script: &str) -> bool {
         && script.split([';', '\n']).filter(|command| !command.trim().is_empty()).all(is_print)
 }
 
+/// Whether a script of `sed` prints all lines, up to one by its number: `` and `20q`.
+pub(super) fn sed_stops(script: &str) -> bool {
+    let script = script.trim();
+    script.is_empty()
+        || script
+            .strip_suffix('q')
+            .is_some_and(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Whether a program of `awk` only prints whole lines by their numbers: `NR>=5 && NR<=9`, `NR==5{print}`, `{print NR": "$0}`.
 pub(super) fn awk_prints(program: &str) -> bool {
     // `$1` is a field.
     let is_line = |behind: &str| {
         behind.strip_prefix('0').is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
     };
-    !awk_runs(program)
+    awk::files(program) == ScriptFiles::default()
         && program.split('$').skip(1).all(is_line)
         && program.bytes().all(|byte| b"NRFprintexit0123456789<>=&|{}();, :$\"'\t\\n-.%d".contains(&byte))
 }

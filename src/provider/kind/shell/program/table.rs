@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Included, Unbounded};
 use std::sync::LazyLock;
 
-use super::super::hash::Table;
+use super::super::Table;
 
 const LINES: &str = include_str!("programs.txt");
 
@@ -73,6 +73,16 @@ pub(super) enum Role {
     Mount,
     /// `core.pager=…`, `ProxyCommand=…`
     Config,
+    /// `robots=off`: a line of a file of settings.
+    Startup,
+    /// `inplace` chooses the variant that writes its operands; anything else is a file that is read.
+    Library,
+    /// A file that is run; what comes from the input instead cannot be told.
+    Program,
+    /// `@file` in which more words stand; anything else is a file that is read.
+    Response,
+    /// `;` in it begins another command of the program, `#(` one of a shell.
+    Sequence,
     /// The program that connects, as `ssh -p 22`.
     Transport,
     /// SQL, or a command of the program that takes it.
@@ -85,6 +95,24 @@ pub(super) enum Role {
     /// Stands for the first operand; `FirstFile` is a file that holds it.
     First,
     FirstFile,
+    /// A file out of an archive: it begins in the directory that an option names.
+    Member,
+    /// A branch; a path where it can be no name of one.
+    Branch,
+    /// A place that is only kept.
+    Place,
+    /// What stands behind a name to keep an old file: with a slash it is another directory.
+    Backup,
+    /// A pattern by which names are changed, which may be those of files that are written.
+    Renaming,
+    /// `l=file`
+    Listing,
+    /// The scheme of URLs without one.
+    Scheme,
+    /// A file that is sent; several of them in braces.
+    Upload,
+    /// A module of perl, with what it is given.
+    Import,
     /// The scripts of `sed` and `awk`.
     Sed,
     Awk,
@@ -137,25 +165,39 @@ pub(super) enum Trait {
     FileUrls,
     /// Without a script it runs what it is given by standard input.
     RunsInput,
+    /// Unless a word says what to run, it runs what it is given by standard input, behind a file or not.
+    TakesInput,
+    /// A word that begins with `+` is a command of it, or the number of a line.
+    Plus,
+    /// It changes the files that a diff names, which it may take from its input.
+    Patches,
+    /// It runs a program on what its input names.
+    Appends,
+    /// It tells nothing of what is in files, and changes none.
+    Counts,
+    /// The operands are the name of a setting, and its value.
+    Settings,
     /// What it runs cannot be told.
     Opaque,
     /// Its verb is a program that it runs.
     Runs,
     /// A slash behind a directory means what is in it.
     Contents,
+    /// What it is given may name more files.
+    Includes,
 }
 
 /// A set of them, which is asked several times for each word.
 #[derive(Debug, Default)]
-struct Traits(u16);
+struct Traits(u32);
 
 impl Traits {
     fn add(&mut self, one: Trait) {
-        self.0 |= 1 << one as u16;
+        self.0 |= 1 << one as u32;
     }
 
     fn has(&self, one: Trait) -> bool {
-        self.0 & (1 << one as u16) != 0
+        self.0 & (1 << one as u32) != 0
     }
 }
 
@@ -320,6 +362,13 @@ impl Program {
         }
     }
 
+    /// Whether what it runs is SQL.
+    pub(super) fn runs_sql(&self) -> bool {
+        let operands = &self.operands;
+        let mut options = self.options.values().flat_map(|spec| &spec.values);
+        operands.repeated == Some(Role::Sql) || options.any(|role| *role == Role::Sql)
+    }
+
     /// Whether its last operand may be a directory that the others are put into.
     pub(super) fn has_target(&self) -> bool {
         self.operands.repeated.is_some() && !self.operands.back.is_empty()
@@ -327,7 +376,7 @@ impl Program {
 
     /// Whether it changes the files that its operands name.
     pub(super) fn writes_operands(&self) -> bool {
-        let is_written = |role: &Role| matches!(role, Role::Write | Role::Both);
+        let is_written = |role: &Role| matches!(role, Role::Write | Role::Both | Role::Member);
         let operands = &self.operands;
         operands.front.iter().chain(&operands.repeated).chain(&operands.back).any(is_written)
     }
@@ -421,6 +470,11 @@ impl Role {
         ("volume", Self::Volume),
         ("mount", Self::Mount),
         ("config", Self::Config),
+        ("program", Self::Program),
+        ("startup", Self::Startup),
+        ("library", Self::Library),
+        ("response", Self::Response),
+        ("sequence", Self::Sequence),
         ("transport", Self::Transport),
         ("sql", Self::Sql),
         ("code", Self::Code),
@@ -428,6 +482,15 @@ impl Role {
         ("end", Self::End),
         ("first", Self::First),
         ("first-file", Self::FirstFile),
+        ("member", Self::Member),
+        ("branch", Self::Branch),
+        ("place", Self::Place),
+        ("backup", Self::Backup),
+        ("renaming", Self::Renaming),
+        ("listing", Self::Listing),
+        ("scheme", Self::Scheme),
+        ("upload", Self::Upload),
+        ("import", Self::Import),
         ("sed", Self::Sed),
         ("awk", Self::Awk),
         ("exec", Self::Exec),
@@ -452,8 +515,15 @@ impl Trait {
         ("packs", Self::Packs),
         ("file-urls", Self::FileUrls),
         ("runs-input", Self::RunsInput),
+        ("takes-input", Self::TakesInput),
+        ("plus", Self::Plus),
+        ("patches", Self::Patches),
+        ("appends", Self::Appends),
+        ("counts", Self::Counts),
+        ("settings", Self::Settings),
         ("opaque", Self::Opaque),
         ("runs", Self::Runs),
         ("contents", Self::Contents),
+        ("includes", Self::Includes),
     ];
 }

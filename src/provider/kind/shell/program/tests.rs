@@ -14,7 +14,7 @@ pub(super) fn command(line: &str) -> DividedCommand {
     let mut command = DividedCommand {
         words: Vec::new(),
         redirections: Vec::new(),
-        directory: WorkingDirectory::Unsaid,
+        directories: [WorkingDirectory::Unsaid].into(),
         is_piped: false,
     };
     for written in line.split(' ') {
@@ -173,7 +173,7 @@ fn searching_programs_take_a_pattern_first() {
         ("sed -f script a", "R script a"),
         ("awk {print} a b", "R a b"),
         ("awk -F: -v x=1 {print$0} a", "R a"),
-        ("awk {print>\"x\"} a", "R a; opaque"),
+        ("awk {print>\"x\"} a", "R a; W x"),
         ("awk {system(\"x\")} a", "R a; opaque"),
         ("jq -r .a f.json", "R f.json"),
         ("jq --slurpfile x y.json -n .", "R y.json"),
@@ -201,7 +201,7 @@ fn verbs_of_git_have_operands_of_their_own() {
         ("git show HEAD:a", "R a"),
         ("git -C /x show v1:./a :0:b :c", "R /x/a /x/b /x/c"),
         ("git show HEAD :/text HEAD@{12:30} HEAD^{/fix:a} HEAD:", ""),
-        ("git show $x:a", "opaque"),
+        ("git show $x:a", "R a; opaque"),
         ("git log $x", ""),
         ("git diff HEAD~1:a..v1:b", "R a b"),
         ("git diff ..main main..", ""),
@@ -214,14 +214,15 @@ fn verbs_of_git_have_operands_of_their_own() {
         ("git diff HEAD -- a", "R a"),
         ("git diff --no-index /dev/null /etc/shadow", "R /etc/shadow"),
         ("git checkout main", ""),
-        ("git checkout HEAD -- a b", "W a b"),
-        ("git restore a", "W a"),
+        ("git checkout HEAD -- a b", "W a b; moves"),
+        ("git restore a", "W a; moves"),
         ("git apply x.patch", "R x.patch; W ."),
         ("git archive -o out.tar HEAD", "W out.tar"),
-        ("git worktree add ../x main", "W ../x"),
+        ("git worktree add ../x main", "W ../x; moves"),
         ("git commit -F msg", "R msg"),
         ("git commit -m x", ""),
-        ("git -c core.pager=less log", "opaque"),
+        ("git -c core.pager=less log", ""),
+        ("git -c core.pager=./x log", "opaque"),
         ("git -c user.name=x commit -m y", ""),
         ("git $x", "opaque"),
     ]);
@@ -259,7 +260,8 @@ fn programs_that_fetch_name_urls() {
         ("rsync -a a b.d", "R a; W b.d; moves"),
         ("ssh -i key user@h.test cat /etc/shadow", "R key; F ssh://h.test"),
         ("ssh -p 22 h.test", "F ssh://h.test"),
-        ("sftp h.test", "F ssh://h.test"),
+        ("sftp h.test", "F ssh://h.test; opaque"),
+        ("sftp -b batch h.test", "R batch; F ssh://h.test"),
         ("nc h.test 80", "F ssh://h.test"),
     ]);
 }
@@ -367,7 +369,7 @@ fn clouds_and_containers_name_files_and_places() {
         ("vim -c q a", "R a; W a; opaque"),
         ("vim a", "R a; W a"),
         ("patch -p1 -i x.patch", "R x.patch; W ."),
-        ("gh release download -D d", "W d"),
+        ("gh release download -D d", "W d; moves"),
         ("prettier --write src", "R src; W src"),
         ("prettier --check src", "R src"),
         ("unknown /etc/shadow -o x", ""),
@@ -391,7 +393,7 @@ fn redirections_name_files_but_devices_are_none() {
 #[test]
 fn paths_begin_in_the_directory_of_the_command() {
     let shown_in = |line: &str, directory: WorkingDirectory| {
-        shown(&read(&DividedCommand { directory, ..command(line) }))
+        shown(&read(&DividedCommand { directories: [directory].into(), ..command(line) }))
     };
     let at = |directory: &str| WorkingDirectory::At(directory.into());
     assert_eq!(shown_in("cat a /b ~/c ./d ../e", at("/w/")), "R /w/a /b ~/c /w/d /w/../e");
@@ -400,12 +402,12 @@ fn paths_begin_in_the_directory_of_the_command() {
     assert_eq!(shown_in("cat a >b", at("sub")), "R sub/a; W sub/b");
     assert_eq!(shown_in("git -C x -C y add a", at("/w")), "R /w/x/y/a");
     assert_eq!(shown_in("cp a b.txt -t /x", at("/w")), "R /w/a /w/b.txt; W /x /x/a /x/b.txt");
-    assert_eq!(shown_in("cat a /b", WorkingDirectory::Computed), "R /b; opaque");
+    assert_eq!(shown_in("cat a /b", WorkingDirectory::Computed), "R a /b; opaque");
     assert_eq!(shown_in("git -C /x add a", WorkingDirectory::Computed), "R /x/a");
-    assert_eq!(shown_in("git -C $x add a", at("/w")), "opaque");
+    assert_eq!(shown_in("git -C $x add a", at("/w")), "R a; opaque");
     assert_eq!(shown_in("npm test", WorkingDirectory::Computed), "");
     let long = format!("/{}", "d".repeat(5000));
-    assert_eq!(shown_in("cat a /b", at(&long)), "R /b; opaque", "no path is so long");
+    assert_eq!(shown_in("cat a /b", at(&long)), "R a /b; opaque", "no path is so long");
     assert_eq!(shown(&read(&command(&format!("mv -t {long} a")))), format!("R a; W {long} a; moves; opaque"));
 }
 
@@ -425,11 +427,23 @@ fn a_command_that_only_does_a_file_tools_work_is_told() {
         "awk NR==5{print} a",
         "less a",
         "nl -ba a",
+        "tac a",
+        "sed 20q a",
         "cat <a",
     ] {
         assert_eq!(emulates(line), Some(Kind::Read), "{line}");
     }
-    for line in ["tee a", "tee -a a <<<x", "echo x >a", "printf x >a", "cat >a <<<x", "cat - >a <<<x"] {
+    for line in [
+        "tee a",
+        "tee -a a <<<x",
+        "echo x >a",
+        "printf x >a",
+        "cat >a <<<x",
+        "cat - >a <<<x",
+        ">a",
+        ": >a",
+        "cat /dev/null >a",
+    ] {
         assert_eq!(emulates(line), Some(Kind::Write), "{line}");
     }
     for line in [
@@ -449,9 +463,19 @@ fn a_command_that_only_does_a_file_tools_work_is_told() {
         "cat >a",
         "cp a b",
         "x >a",
+        "cat /proc/cpuinfo",
+        "cat /sys/class/net",
+        "echo 1 >/proc/sys/x",
+        "cat /dev/null b >a",
+        ": <a",
+        "sed 1d a",
     ] {
         assert_eq!(emulates(line), None, "{line}");
     }
+}
+
+#[test]
+fn a_command_in_a_pipeline_does_more_than_a_file_tool() {
     let piped = DividedCommand { is_piped: true, ..command("cat a") };
     assert_eq!(read(&piped).command.emulates, None, "its output goes elsewhere");
 }
@@ -520,6 +544,6 @@ fn a_patch_of_an_agent_writes_the_files_that_it_names_below_the_directory_of_its
         ("applypatch <<<$x", "opaque"),
     ]);
     let mut below = command(&format!("applypatch <<<{patch}"));
-    below.directory = WorkingDirectory::At("/w".into());
+    below.directories = [WorkingDirectory::At("/w".into())].into();
     assert_eq!(shown(&read(&below)), "W /w/a /b");
 }

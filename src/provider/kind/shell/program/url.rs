@@ -1,10 +1,50 @@
 //! URLs and remote places as programs write them.
 
-/// `file:///path`
-pub(super) fn file(text: &str) -> Option<&str> {
-    let rest = text.strip_prefix("file:")?;
-    let path = rest.strip_prefix("//").map_or(rest, |rest| rest.strip_prefix("localhost").unwrap_or(rest));
-    Some(path).filter(|path| path.starts_with('/'))
+use std::borrow::Cow;
+
+/// `file:///path`, whichever host and case it is written with.
+pub(super) fn file(text: &str) -> Option<Cow<'_, str>> {
+    let (scheme, rest) = text.split_once(':')?;
+    let rest = Some(rest).filter(|_| scheme.eq_ignore_ascii_case("file"))?;
+    let path = match rest.strip_prefix("//") {
+        Some(place) => place.get(place.find('/')?..)?,
+        None => rest,
+    };
+    let path = path.split(['?', '#']).next().filter(|path| path.starts_with('/'))?;
+    Some(if path.contains('%') { Cow::Owned(decoded(path)) } else { Cow::Borrowed(path) })
+}
+
+/// A text with `%2e` and its like decoded, as far as they are.
+fn decoded(text: &str) -> String {
+    let mut rest = text.as_bytes();
+    let mut decoded = Vec::with_capacity(rest.len());
+    while let Some((byte, after)) = rest.split_first() {
+        let digits =
+            after.get(..2).filter(|_| *byte == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(value.unwrap_or(*byte));
+        rest = if value.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Whether which host or file a URL names depends on braces or brackets, of which `curl` makes several URLs.
+pub(super) fn is_pattern(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = match file(text) {
+        Some(_) => text,
+        None => rest.split(['/', '?', '#']).next().unwrap_or_default(),
+    };
+    // `[::1]`
+    let is_address = |text: &str| {
+        text.strip_prefix('[').and_then(|rest| rest.split_once(']')).is_some_and(|(address, behind)| {
+            address.contains(':')
+                && address.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.%".contains(&byte))
+                && !behind.contains(['[', '{'])
+        })
+    };
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    authority.contains('{') || (authority.contains('[') && !is_address(host))
 }
 
 /// A text with a scheme. The user of a place that is reached by SSH is left out: it is no part of the host.
@@ -36,6 +76,19 @@ pub(super) fn of_remote(text: &str) -> Option<String> {
     }
     let path = path.trim_start_matches(':');
     Some(format!("{}/{}", of_host(host), path.trim_start_matches('/')))
+}
+
+/// Whether a text can be no name of a branch, but a path: no part of such a name begins with a dot.
+pub(super) fn is_no_branch(text: &str) -> bool {
+    let is_revision = text.contains([':', '^', '@']) || (text.contains('~') && !text.starts_with("~/"));
+    !is_revision && (text.starts_with(['.', '/', '~']) || text.contains("/."))
+}
+
+/// `helper::address`, for which git runs `git-remote-helper`.
+pub(super) fn names_helper(text: &str) -> bool {
+    text.split_once("::").is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-_".contains(&byte))
+    })
 }
 
 /// `user@host`

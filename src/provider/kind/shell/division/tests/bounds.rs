@@ -157,7 +157,7 @@ fn lists_in_braces_are_counted() {
 #[test]
 fn a_directory_that_is_too_long_is_computed() {
     let division = divide(&format!("cd {}; cat x", "a/".repeat(3000)), &WorkingDirectory::Unsaid);
-    assert_eq!(division.commands[1].directory, WorkingDirectory::Computed);
+    assert_eq!(division.commands[1].directories[0], WorkingDirectory::Computed);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What texts are divided into.
 
 mod bounds;
+mod hiding;
 mod properties;
 
 use super::*;
@@ -221,38 +222,104 @@ fn a_word_that_is_computed_is_told_from_one_that_is_written() {
     assert_eq!(forms, expected);
 }
 
+/// Where `cat x` runs in a text that starts in `/w`, with `?` for what is computed.
+fn places(text: &str) -> Vec<String> {
+    let division = divide(text, &WorkingDirectory::At("/w".into()));
+    let command = division.commands.into_iter().find(|command| joined(command) == "cat x").unwrap();
+    let shown = |directory: &WorkingDirectory| match directory {
+        WorkingDirectory::At(directory) => directory.to_string(),
+        WorkingDirectory::Unsaid => ".".to_owned(),
+        WorkingDirectory::Computed => "?".to_owned(),
+    };
+    let mut places: Vec<String> = command.directories.iter().map(shown).collect();
+    places.sort();
+    places
+}
+
 #[test]
 fn a_directory_holds_for_what_runs_behind_it() {
-    let at = |directory: &str| WorkingDirectory::At(directory.into());
-    let computed = WorkingDirectory::Computed;
-    for (text, directory) in [
-        ("cat x", at("/w")),
-        ("cd a && cat x", at("/w/a")),
-        ("cd a; cd ..; cd /b/./c && cat x", at("/b/c")),
-        ("(cd a); cat x", at("/w")),
-        ("(cd a; cat x)", at("/w/a")),
-        ("cd a | b; cat x", at("/w")),
-        ("b | cd a; cat x", computed.clone()),
-        ("cd a & cat x", at("/w")),
-        ("cd $a; cat x", computed.clone()),
-        ("cd; cat x", computed.clone()),
-        ("cd -; cat x", computed.clone()),
-        ("cd a || cat x", at("/w")),
-        ("if b; then cd a; fi; cat x", computed.clone()),
-        ("while b; do cd a; done; cat x", computed.clone()),
-        ("sh -c 'cd a; cat x'", at("/w/a")),
-        ("sh -c 'cd a'; cat x", at("/w")),
-        ("eval 'cd a'; cat x", at("/w/a")),
-        ("env -C a cat x", at("/w/a")),
-        ("command cd a; cat x", at("/w/a")),
-        ("$(cd a); cat x", at("/w")),
-        ("f() { cd a; }; f; cat x", computed.clone()),
-        ("CDPATH=/b; cd a; cat x", computed),
+    for (text, directories) in [
+        ("cat x", &["/w"][..]),
+        ("cd a && cat x", &["/w/a"]),
+        ("cd a && b && cat x", &["/w/a"]),
+        ("cd a; cd ..; cd /b/./c && cat x", &["/b/c"]),
+        ("(cd a); cat x", &["/w"]),
+        ("(cd a && cat x)", &["/w/a"]),
+        ("cd a | b; cat x", &["/w"]),
+        ("cd a & cat x", &["/w"]),
+        ("cd $a && cat x", &["?"]),
+        ("cd && cat x", &["?"]),
+        ("cd - && cat x", &["?"]),
+        ("cd a || cat x", &["/w"]),
+        ("cd a || exit; cat x", &["/w/a"]),
+        ("cd a || exit 1\ncat x", &["/w/a"]),
+        ("cd a || { echo b >&2; exit 1; }; cat x", &["/w/a"]),
+        ("sh -c 'cd a && cat x'", &["/w/a"]),
+        ("sh -c 'cd a'; cat x", &["/w"]),
+        ("eval 'cd a && cat x'", &["/w/a"]),
+        ("env -C a cat x", &["/w/a"]),
+        ("command cd a && cat x", &["/w/a"]),
+        ("$(cd a); cat x", &["/w"]),
+        ("trap 'cd /; b' EXIT; cat x", &["/w"]),
+        ("f() { cd a; }; cat x", &["/w"]),
+        ("CDPATH=/b; cd a && cat x", &["?"]),
+        ("cd ~ && cat x", &["~"]),
+        ("cd ~/a && cat x", &["~/a"]),
+        ("cd ~/a/../b/ && cd c && cat x", &["~/b/c"]),
+        ("cd ~/'a b' && cat x", &["~/a b"]),
+        ("pushd ~/a && cat x", &["~/a"]),
+        ("env -C ~/a cat x", &["~/a"]),
+        ("cd /b && cd ~/a && cd /c && cat x", &["/c"]),
+        ("cd {~/a,} && cat x", &["~/a"]),
+        ("cd ~/.. && cat x", &["?"]),
+        ("cd ~/a && cd ../.. && cat x", &["?"]),
+        ("cd ~b && cat x", &["?"]),
+        ("cd ~+/b && cat x", &["?"]),
+        ("cd ~/b* && cat x", &["?"]),
+        ("cd '~/a' && cat x", &["/w/~/a"]),
+        ("cd ~'/a' && cat x", &["/w/~/a"]),
+        ("cd ~\\/a && cat x", &["/w/~/a"]),
+        ("cd ~\\\n/a && cat x", &["~/a"]),
+        ("cd {'~/a',} && cat x", &["?"]),
+        ("HOME=/b; cd ~/a && cat x", &["?"]),
     ] {
-        let division = divide(text, &at("/w"));
-        let command = division.commands.iter().find(|command| joined(command) == "cat x").unwrap();
-        assert_eq!(command.directory, directory, "{text}");
+        assert_eq!(places(text), directories, "{text}");
     }
+}
+
+#[test]
+fn where_a_change_of_the_directory_may_fail_or_not_run_both_are_told() {
+    for (text, directories) in [
+        ("cd a; cat x", &["/w", "/w/a"][..]),
+        ("cd a\ncat x", &["/w", "/w/a"]),
+        ("cd /etc; cd /w/b; cat x", &["/etc", "/w", "/w/b"]),
+        ("cd /etc && cd /w/b; cat x", &["/etc", "/w", "/w/b"]),
+        ("cd /etc && cd /w/b || true; cat x", &["/etc", "/w", "/w/b"]),
+        ("cd /etc && { false && cd /w; cat x; }", &["/etc", "/w"]),
+        ("cd /etc && { cd /b || { false && exit; }; cat x; }", &["/b", "/etc"]),
+        ("cd /etc && { cd /b || (exit); cat x; }", &["/b", "/etc"]),
+        ("cd /etc && { cd /b || exit 1 2; cat x; }", &["/b", "/etc"]),
+        ("cd /etc && { cd /b || x=$(exit); cat x; }", &["/b", "/etc"]),
+        ("cd /etc && { cd /b || bash -c exit; cat x; }", &["/b", "/etc"]),
+        ("! cd a && cat x", &["/w", "/w/a"]),
+        ("b | cd a; cat x", &["/w", "/w/a"]),
+        ("if b; then cd a; fi; cat x", &["/w", "/w/a"]),
+        ("case b in c) cd a;; esac; cat x", &["/w", "/w/a"]),
+        ("cd $a; cat x", &["/w", "?"]),
+        ("while b; do cd a; done; cat x", &["/w", "/w/a", "?"]),
+        ("while b; do cat x; cd a; done", &["/w", "?"]),
+        ("sh -c 'cd a; cat x'", &["/w", "/w/a"]),
+        ("f() { cd a; }; f; cat x", &["/w", "?"]),
+        ("f() { cd a; }; cd /b && f; cat x", &["/b", "/w", "?"]),
+        ("f() { g; }; g() { cd a; }; cd /b && f; cat x", &["/b", "/w", "?"]),
+        ("for i in 1 2; do f; cat x; f() { cd a; }; done", &["/w", "?"]),
+        ("trap 'cd /etc' DEBUG; cat x", &["?"]),
+        ("f() { cd /etc; }; trap f DEBUG; cat x", &["?"]),
+        ("trap f DEBUG; f() { cd /etc; }; cat x", &["?"]),
+    ] {
+        assert_eq!(places(text), directories, "{text}");
+    }
+    assert!(places("cd a; cd b; cd c; cd d; cat x").contains(&"?".to_owned()));
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) struct Options {
     pub(super) directory: Option<Word>,
     pub(super) written: Vec<Word>,
     pub(super) read: Vec<Word>,
+    /// `NAME=value`, for the command.
+    pub(super) set: Vec<Word>,
     pub(super) replaced: Option<Word>,
     pub(super) first_is_text: bool,
     pub(super) reads_input: bool,
@@ -27,6 +29,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) fn read(wrapper: &Wrapper, words: &[Word]) -> Self {
         let mut options = Self { rest: 1, ..Self::default() };
+        let own = kind(wrapper, "/");
         let takes_assignments = matches!(wrapper.runs, Runs::Assigned | Runs::Elevated);
         while let Some(word) = words.get(options.rest) {
             let is_permuted = wrapper.runs == Runs::Options;
@@ -43,8 +46,12 @@ impl Options {
                 && (text.starts_with('-') || (wrapper.runs == Runs::Shell && text.starts_with('+')));
             options.is_home |= is_permuted && text == "-";
             if !is_option {
+                if own == Some(OptionKind::Written) && is_permuted {
+                    options.written.push(word.clone());
+                }
                 // `env -` is `env -i`.
-                if text == "-" && takes_assignments || is_permuted {
+                let is_in_front = own == Some(OptionKind::Flag) && options.rest == 1;
+                if text == "-" && takes_assignments || is_permuted || is_in_front {
                     options.rest += 1;
                     continue;
                 }
@@ -56,8 +63,12 @@ impl Options {
                 return options;
             }
         }
+        if own == Some(OptionKind::Written) && wrapper.operands > 0 {
+            let is_number = |word: &&Word| word.text.bytes().all(|byte| byte.is_ascii_digit());
+            options.written.extend(words.get(options.rest).filter(|word| !is_number(word)).cloned());
+        }
         options.rest += wrapper.operands;
-        while takes_assignments && words.get(options.rest).is_some_and(is_assignment) {
+        while takes_assignments && words.get(options.rest).is_some_and(|word| wrapper.assigns(word)) {
             options.rest += 1;
         }
         if wrapper.operands > 0 {
@@ -100,6 +111,7 @@ impl Options {
                 | Some(
                     OptionKind::Valued | OptionKind::Directory | OptionKind::Written | OptionKind::ReadFrom,
                 )
+                | Some(OptionKind::Sourced | OptionKind::Set)
                 | Some(OptionKind::Text | OptionKind::Replaced | OptionKind::Attached) => true,
                 Some(OptionKind::Flag | OptionKind::Home | OptionKind::FirstIsText | OptionKind::Input)
                 | Some(OptionKind::Exact | OptionKind::Stays | OptionKind::Unread) => false,
@@ -128,7 +140,7 @@ impl Options {
             OptionKind::Stays => self.stays = true,
             OptionKind::Unread => (self.is_opaque, self.stays) = (true, true),
             OptionKind::Valued | OptionKind::Directory | OptionKind::Written | OptionKind::ReadFrom => {}
-            OptionKind::Text | OptionKind::Replaced => {}
+            OptionKind::Text | OptionKind::Replaced | OptionKind::Set | OptionKind::Sourced => {}
         }
         let takes_value = matches!(
             kind,
@@ -136,6 +148,8 @@ impl Options {
                 | OptionKind::Directory
                 | OptionKind::Written
                 | OptionKind::ReadFrom
+                | OptionKind::Sourced
+                | OptionKind::Set
                 | OptionKind::Text
                 | OptionKind::Replaced
         );
@@ -152,7 +166,16 @@ impl Options {
         self.is_opaque |= value.as_ref().is_none_or(|value| value.form == WordForm::Computed);
         match kind {
             OptionKind::Directory => self.directory = value,
-            OptionKind::Written => self.written.extend(value),
+            OptionKind::Written => {
+                // `strace -o '|command'`
+                self.is_opaque |= value.as_ref().is_some_and(|file| file.text.starts_with(['|', '!']));
+                self.written.extend(value);
+            }
+            OptionKind::Set => self.set.extend(value),
+            OptionKind::Sourced => {
+                self.is_opaque |= value.as_ref().is_none_or(|file| file.text != "/dev/null");
+                self.read.extend(value);
+            }
             OptionKind::ReadFrom => self.read.extend(value),
             OptionKind::Text => self.text = value,
             OptionKind::Replaced => self.replaced = value,
@@ -163,7 +186,9 @@ impl Options {
     }
 }
 
-fn is_assignment(word: &Word) -> bool {
-    let name = word.text.split('=').next().unwrap_or_default();
-    word.text.contains('=') && !name.is_empty() && !name.contains('/')
+impl Wrapper {
+    /// Whether a word in front of the command sets a variable: `env` takes any with a `=`, `sudo` no path.
+    fn assigns(&self, word: &Word) -> bool {
+        word.text.contains('=') && (self.runs == Runs::Assigned || !word.text.starts_with('/'))
+    }
 }

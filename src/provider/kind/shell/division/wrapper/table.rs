@@ -2,12 +2,13 @@
 
 use std::sync::LazyLock;
 
-use super::super::super::hash::Table;
+use super::super::super::Table;
+use super::builtin;
 
 /// A program that runs what its operands say.
 pub(super) struct Wrapper {
     pub(super) names: &'static [&'static str],
-    /// Its options, by [`OptionKind`]: `v u: chdir@`.
+    /// Its options, by [`OptionKind`]: `v u: chdir@`; under `/` a word in front of them, or its operands: `/>`.
     pub(super) options: &'static str,
     /// Operands before the command.
     pub(super) operands: usize,
@@ -29,6 +30,8 @@ pub(super) enum Runs {
     Input,
     /// A text for a shell, in pieces.
     Pieces,
+    /// Texts for a shell, each for itself.
+    Texts,
     /// A shell's own: a script and its operands.
     Shell,
     /// A command that sees another tree of files.
@@ -53,6 +56,10 @@ pub(super) enum OptionKind {
     Written,
     /// `<` Its value is a file that is read.
     ReadFrom,
+    /// `,` Its value is a file whose code runs before the command.
+    Sourced,
+    /// `+` Its value sets a variable for the command.
+    Set,
     /// `!` Its value is a text for a shell.
     Text,
     /// `*` The first operand is a text for a shell.
@@ -79,7 +86,7 @@ const fn wrapper(
 }
 
 /// Sources: the manuals of GNU coreutils 9.5, findutils 4.10, bash 5.3, zsh 5.9, sudo 1.9.16, OpenDoas 6.8, procps-ng 4,
-/// util-linux 2.40, shadow 4.16, GNU time 1.9, busybox 1.37, strace 6, expect 5.45.
+/// util-linux 2.40, hyperfine 1.19, entr 5.6, direnv 2.35, OpenSSH 9.9, glibc 2.40, nix 2.24, shadow 4.16, GNU time 1.9, busybox 1.37, strace 6, expect 5.45.
 const WRAPPERS: &[Wrapper] = &[
     wrapper(
         &["env"],
@@ -98,6 +105,8 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["command"], "p v= V=", 0, Runs::Here),
     wrapper(&["builtin", "noglob", "nocorrect", "-"], "", 0, Runs::Here),
     wrapper(&["exec"], "a: c l", 0, Runs::Command),
+    wrapper(&["choom"], "n: adjust: p= pid= h= help= V= version=", 0, Runs::Command),
+    wrapper(&["logsave"], "a s v />", 1, Runs::Command),
     wrapper(&["nohup", "fakeroot", "dbus-run-session", "chronic"], "help= version=", 0, Runs::Command),
     wrapper(
         &["time", "gtime"],
@@ -129,22 +138,23 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(&["stdbuf", "gstdbuf"], "i: input: o: output: e: error: help= version=", 0, Runs::Command),
     wrapper(&["unbuffer"], "p", 0, Runs::Command),
     wrapper(&["caffeinate"], "d i m s u t: w:", 0, Runs::Command),
+    wrapper(&["setarch"], "/ R addr-no-randomize v verbose h= help= V= version=", 0, Runs::Command),
     wrapper(
-        &["setarch", "linux32", "linux64"],
+        &["linux32", "linux64", "i386", "i486", "i586", "i686", "x86_64", "uname26"],
         "R addr-no-randomize v verbose h= help= V= version=",
         0,
         Runs::Command,
     ),
     wrapper(
         &["strace", "ltrace"],
-        "f F ff c C d i k n q qq r t tt ttt T v x xx y yy a: e: o> p= s: S: u: P: E: h= V=",
+        "f F ff c C d i k n q qq r t tt ttt T v x xx y yy a: e: o> p= s: S: u: P: E+ h= V=",
         0,
         Runs::Command,
     ),
     wrapper(&["busybox", "toybox"], "list= list-full= help=", 0, Runs::Command),
     wrapper(
         &["flock"],
-        "s shared x e exclusive u unlock n nb nonblock w: wait: timeout: E: conflict-exit-code: o close F no-fork verbose c! command! h= help= V= version=",
+        "s shared x e exclusive u unlock n nb nonblock w: wait: timeout: E: conflict-exit-code: o close F no-fork verbose c! command! h= help= V= version= />",
         1,
         Runs::Command,
     ),
@@ -162,6 +172,48 @@ const WRAPPERS: &[Wrapper] = &[
         Runs::Pieces,
     ),
     wrapper(&["eval"], "", 0, Runs::Pieces),
+    wrapper(&["sg"], "c!", 1, Runs::Pieces),
+    wrapper(
+        &["hyperfine"],
+        "w: warmup: m: min-runs: M: max-runs: r: runs: N S: shell: i ignore-failure style: sort: show-output output: u: time-unit: n: command-name: export-json> export-csv> export-markdown> export-asciidoc> export-orgmode> input< s. setup. p. prepare. c. cleanup. conclude. P. parameter-scan. L. parameter-list. D. h= help= V= version=",
+        0,
+        Runs::Texts,
+    ),
+    wrapper(&["entr"], "a c d n p r s. z x", 0, Runs::Command),
+    wrapper(&["direnv"], "help= version=", 2, Runs::Command),
+    wrapper(&["ssh-agent"], "a: c s d D E: k= O: P: t: T", 0, Runs::Command),
+    wrapper(
+        &["prlimit"],
+        "p= pid= o: output: noheadings raw verbose c? core? d? data? e? nice? f? fsize? i? sigpending? l? memlock? m? rss? n? nofile? q? msgqueue? r? rtprio? s? stack? t? cpu? u? nproc? v? as? x? locks? y? rttime? h= help= V= version=",
+        0,
+        Runs::Command,
+    ),
+    wrapper(
+        &["setpriv"],
+        "d= dump= nnp no-new-privs ambient-caps: inh-caps: bounding-set: ruid: euid: rgid: egid: reuid: regid: clear-groups keep-groups init-groups groups: list-caps= securebits: pdeathsig: ptracer: selinux-label: apparmor-profile: landlock-access: landlock-rule: seccomp-filter: reset-env h= help= V= version=",
+        0,
+        Runs::Elevated,
+    ),
+    wrapper(
+        &[
+            "ld-linux-x86-64.so.2",
+            "ld-linux-aarch64.so.1",
+            "ld-linux-armhf.so.3",
+            "ld-linux.so.2",
+            "ld.so",
+            "ld-musl-x86_64.so.1",
+            "ld-musl-aarch64.so.1",
+        ],
+        "list verify inhibit-cache library-path, inhibit-rpath: audit, preload, argv0: glibc-hwcaps-prepend: glibc-hwcaps-mask: list-tunables= list-diagnostics= help= version=",
+        0,
+        Runs::Command,
+    ),
+    wrapper(
+        &["nix-shell"],
+        "run! command! p packages pure impure keep: i. interpreter? A: attr: I: E. expr. arg. argstr. v verbose q quiet j: max-jobs: cores: help= version=",
+        0,
+        Runs::Options,
+    ),
     wrapper(
         &["su", "runuser"],
         "c! command! l~ login~ f fast g: group: G: supp-group: m p preserve-environment P pty T no-pty s: shell: w: whitelist-environment: u. user. h= help= V= version=",
@@ -170,25 +222,63 @@ const WRAPPERS: &[Wrapper] = &[
     ),
     wrapper(
         &["script"],
-        "a append c! command! e return E: echo: f flush force I> log-in> O> log-out> B> log-io> T> log-timing> m: logging-format: o: output-limit: q quiet t? timing? h= help= V= version=",
+        "a append c! command! e return E: echo: f flush force I> log-in> O> log-out> B> log-io> T> log-timing> m: logging-format: o: output-limit: q quiet t? timing? h= help= V= version= />",
         0,
         Runs::Options,
     ),
     wrapper(
         &["sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "yash", "posh"],
-        "a b c* e f h i k l login m n o: p posix r restricted s0 t u v x B C D E H I O: P T X norc noprofile rcfile: init-file: noediting debugger dump-strings verbose version= help=",
+        "a b c* e f h i k l login m n o: p posix r restricted s0 t u v x B C D E H I O: P T X norc noprofile rcfile, init-file, noediting debugger dump-strings verbose version= help=",
         0,
         Runs::Shell,
     ),
 ];
 
-static BY_NAME: LazyLock<Table<&Wrapper>> = LazyLock::new(|| {
-    let named = |wrapper: &'static Wrapper| wrapper.names.iter().map(move |name| (*name, wrapper));
-    WRAPPERS.iter().flat_map(named).collect()
+/// Commands whose text no reader here reads, or that run what they do not name.
+const UNREAD: &[&str] = &[
+    "pwsh",
+    "powershell",
+    "cmd",
+    "fish",
+    "nu",
+    "csh",
+    "tcsh",
+    "elvish",
+    "xonsh",
+    "parallel",
+    "coproc",
+    "fc",
+    "start-stop-daemon",
+    "run-parts",
+    "editor",
+    "sensible-editor",
+    "sensible-pager",
+    "sensible-browser",
+];
+
+/// What a command is to this reader beside a program.
+#[derive(Clone, Copy)]
+pub(super) enum Known {
+    Wrapper(&'static Wrapper),
+    Unread,
+    Find,
+    Ip,
+    Cmake,
+    /// A command of the shell, by its name.
+    Builtin(&'static str),
+}
+
+static BY_NAME: LazyLock<Table<Known>> = LazyLock::new(|| {
+    let wrappers =
+        WRAPPERS.iter().flat_map(|wrapper| wrapper.names.iter().map(|name| (*name, Known::Wrapper(wrapper))));
+    let builtins = builtin::NAMES.iter().map(|name| (*name, Known::Builtin(name)));
+    let unread = UNREAD.iter().map(|name| (*name, Known::Unread));
+    let others = [("find", Known::Find), ("ip", Known::Ip), ("cmake", Known::Cmake)];
+    builtins.chain(others).chain(unread).chain(wrappers).collect()
 });
 
-/// The wrapper of this name.
-pub(super) fn find(name: &str) -> Option<&'static Wrapper> {
+/// What the command of this name is.
+pub(super) fn find(name: &str) -> Option<Known> {
     BY_NAME.get(name).copied()
 }
 
@@ -205,6 +295,8 @@ pub(super) fn kind(wrapper: &Wrapper, name: &str) -> Option<OptionKind> {
         "~" => OptionKind::Home,
         ">" => OptionKind::Written,
         "<" => OptionKind::ReadFrom,
+        "," => OptionKind::Sourced,
+        "+" => OptionKind::Set,
         "!" => OptionKind::Text,
         "*" => OptionKind::FirstIsText,
         "0" => OptionKind::Input,
