@@ -44,10 +44,14 @@ impl Event {
     }
 
     /// Counts another event of the same kind and verdict in this one, and keeps only the fields that are equal in both.
-    /// `id` and `time` stay those of the first, `last` becomes the time of the last.
+    /// `id` and `time` become those of the first, `last` that of the last, in whatever order they come: events are made
+    /// on several threads.
     pub fn absorb(&mut self, other: &Self) {
         self.count += other.count;
         self.last = Some(other.last.unwrap_or(other.time).max(self.last.unwrap_or(self.time)));
+        if other.id < self.id {
+            (self.id, self.time) = (other.id, other.time);
+        }
         keep_equal(&mut self.session, &other.session);
         keep_equal(&mut self.trace, &other.trace);
         keep_equal(&mut self.provider, &other.provider);
@@ -145,5 +149,13 @@ mod tests {
         first.absorb(&refused(4_000, "b.example", "/2"));
         assert_eq!((first.count, first.destination.is_none()), (4, true));
         assert_eq!(first.decision.rule, Some(RuleId::builtin("default-deny")));
+    }
+
+    #[test]
+    fn the_first_is_the_one_that_was_made_first() {
+        let (mut late, early) = (refused(2_000, "a.example", "/"), refused(1_000, "a.example", "/"));
+        late.absorb(&early);
+        assert_eq!((late.id, late.time), (early.id, early.time));
+        assert_eq!(late.last, Some(Timestamp::from_unix_millis(2_000)));
     }
 }

@@ -26,5 +26,5 @@ pub(crate) use setup::Setup;
 pub(crate) use upstream::Upstream;
 pub(crate) use volume::Volume;
 
-/// How long anything may take before a test says that it did not happen.
-pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long anything may take before a test says that it did not happen: long, for machines that do other work too.
+pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
