@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::journal::{Journal, poll};
 use super::schema;
+use super::setup::POLICY;
 use super::{Agent, Connection, PATIENCE, Pki, Resolver};
 
 /// The process. Dropping it kills it, and shows its log where the test failed.
@@ -26,6 +27,8 @@ pub(crate) struct Gateway {
     log: Arc<Journal<String>>,
     readers: Vec<JoinHandle<()>>,
     listeners: Vec<(String, SocketAddr)>,
+    /// The text of the policy that was last known to be in force.
+    in_force: Mutex<String>,
 }
 
 impl Gateway {
@@ -56,8 +59,10 @@ impl Gateway {
             }
         });
         let readers = vec![events_reader, log_reader];
-        let listeners = Vec::new();
-        let mut gateway = Self { child, directory, authority, events, strays, log, readers, listeners };
+        let in_force = std::fs::read_to_string(directory.path().join(POLICY)).unwrap_or_default();
+        let (listeners, in_force) = (Vec::new(), Mutex::new(in_force));
+        let mut gateway =
+            Self { child, directory, authority, events, strays, log, readers, listeners, in_force };
         gateway.listeners = poll("the gateway's status", || gateway.read_listeners());
         gateway
     }
@@ -183,14 +188,25 @@ impl Gateway {
         std::fs::rename(written, target).unwrap();
     }
 
-    /// Replaces the policy, signals, and waits until a reload ended with `result` (`success` or `failure`).
+    /// Replaces the policy, signals, and waits until a reload ended with `result` (`success` or `failure`), and until
+    /// another text is in force: the gateway also looks by itself, so that an end may be that of the text before.
     #[track_caller]
     pub(crate) fn reload_policy(&self, text: &str, result: &str) {
         let labels = [("result", result)];
-        let before = self.metric("postern_policy_reloads_total", &labels);
-        self.write("policy.yaml", text);
+        let ended = self.metric("postern_policy_reloads_total", &labels);
+        let revision = self.policy_revision();
+        self.write(POLICY, text);
         self.signal("HUP");
-        self.wait_for_metric("postern_policy_reloads_total", &labels, before + 1.0);
+        self.wait_for_metric("postern_policy_reloads_total", &labels, ended + 1.0);
+        if result == "success" && self.in_force.lock().unwrap().as_str() != text {
+            poll("the new policy", || (self.policy_revision() != revision).then_some(()));
+            text.clone_into(&mut self.in_force.lock().unwrap());
+        }
+    }
+
+    /// The revision of the policy in force.
+    fn policy_revision(&self) -> Value {
+        self.status()["policy"]["revision"].clone()
     }
 
     /// Sends a signal by its name, such as `TERM`.

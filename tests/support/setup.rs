@@ -9,6 +9,9 @@ use tempfile::TempDir;
 
 use super::{Gateway, Pki};
 
+/// The file of the policy in the directory of the gateway.
+pub(super) const POLICY: &str = "policy.yaml";
+
 /// A gateway's files before it starts: `settings.yaml`, `policy.yaml`, `credentials/`, and Postern's own CA.
 pub(crate) struct Setup {
     directory: TempDir,
@@ -40,7 +43,7 @@ impl Setup {
                 "caCertificate": authority.certificate_path(),
                 "caKey": authority.key_path(),
             },
-            "policy": {"path": "policy.yaml"},
+            "policy": {"path": POLICY},
             "upstream": {
                 "roots": ["upstream-ca.pem"],
                 "hosts": {},
@@ -158,7 +161,7 @@ impl Setup {
     fn command(&self, arguments: &[&str]) -> Command {
         let settings = serde_yaml::to_string(&self.settings).unwrap();
         std::fs::write(self.path().join("settings.yaml"), settings).unwrap();
-        std::fs::write(self.path().join("policy.yaml"), &self.policy).unwrap();
+        std::fs::write(self.path().join(POLICY), &self.policy).unwrap();
         let executable = env!("CARGO_BIN_EXE_postern");
         let mut command = Command::new(self.descriptors.map_or(executable, |_| "/bin/sh"));
         if let Some(hard) = self.descriptors {
