@@ -101,7 +101,7 @@ fn a_body_for_which_there_is_no_room_is_refused_before_it_is_read() {
     assert_eq!(test.gateway.metric("postern_limit_refusals_total", &[("limit", "bufferedBytes")]), 1.0);
 }
 
-/// J1: a request of 30 MB is held once, not copied over and over, and one that is edited twice.
+/// J1: a request of 30 MB is held once, not copied over and over.
 #[test]
 fn a_large_request_is_held_once() {
     let test = models("");
@@ -116,17 +116,27 @@ fn a_large_request_is_held_once() {
     let grown = test.gateway.peak_memory() - before;
     // Once whole, with what TLS, two sockets and the document need beside it.
     assert!(grown < 45 << 20, "{} MiB for 30", grown >> 20);
+}
 
+/// J1: a request of 30 MB that is edited is held as it came and as it goes on, and then no more.
+#[test]
+fn a_large_request_that_is_edited_is_held_twice() {
+    let test = models("");
+    let own = own_tool(MESSAGES);
+    assert_eq!(test.post(MESSAGES, said(MESSAGES, "")).answer.status, 200);
+    let before = test.gateway.peak_memory();
+    let body = padded(30 << 20);
     let offering = |tools: &str| {
         let tools = format!(r#""tools":[{tools}],"messages""#);
         body.replacen(r#""messages""#, &tools, 1)
     };
-    let own = own_tool(MESSAGES);
+
     let edited = test.post(MESSAGES, offering(&format!("{},{own}", hosted_tool(MESSAGES))));
+
     assert!(edited.seen().body == offering(own).as_bytes());
     let grown = test.gateway.peak_memory() - before;
-    // What came and what goes on are 60 MiB: at most half as much again.
-    assert!(grown < 90 << 20, "{} MiB for 30 that are edited", grown >> 20);
+    // 60 MiB, and not another 30.
+    assert!(grown < 85 << 20, "{} MiB for 30 that are edited", grown >> 20);
     poll("the end of what was held", || {
         (test.gateway.metric("postern_buffered_bytes", &[]) == 0.0).then_some(())
     });
