@@ -108,6 +108,10 @@ clients *arguments: _build
 sdks *arguments: _build
     python3 e2e/run.py sdks {{ arguments }}
 
+# The official schema and Microsoft's SARIF Multitool, with its rules for GitHub, as judges of `postern ledger sarif`.
+sarif *arguments: _build
+    python3 e2e/run.py sarif {{ arguments }}
+
 # Real clients (curl, openssl, GnuTLS, Python, Node, Bun, Go, rustls, Java) judge what a namespace's CA vouches for.
 constraints *arguments: _build
     python3 e2e/run.py cluster/constraints {{ arguments }}
@@ -159,4 +163,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks sarif e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test

@@ -293,6 +293,7 @@ pub enum LedgerCommand {
     /// Prints the events that fit, in the order in which they were written; files of a directory by their names.
     Query(LedgerQueryArgs),
     Show(LedgerShowArgs),
+    Sarif(LedgerSarifArgs),
 }
 
 /// Where events are read from.
@@ -381,6 +382,23 @@ pub struct LedgerShowArgs {
     /// The event's id, as a refusal and the header x-postern-event name it.
     #[arg(value_name = "ID")]
     pub id: String,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+}
+
+/// Prints denials as SARIF 2.1.0, for what shows the results of code scanners (docs/sarif.md).
+///
+/// One result for each denial, enforced or recorded, at most the newest 25,000. Where no event at all could be read it
+/// prints none and exits with 1: an empty report would close the alerts of the last one.
+#[derive(Debug, Args)]
+pub struct LedgerSarifArgs {
+    /// Policies to look up the rules in, so that a result names a rule's file and line; may be repeated. Without it the
+    /// place is postern/NAMESPACE/POLICY.yaml.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub policy: Vec<PathBuf>,
+    /// One result for equal denials (of a rule, at a host, of a tool), which counts them.
+    #[arg(long)]
+    pub group: bool,
     #[command(flatten)]
     pub source: LedgerSourceArgs,
 }

@@ -40,6 +40,7 @@ const PURE: &[&str] = &[
     "filter",
     "event",
     "problem",
+    "sarif",
     "secret",
     "dns/answer",
     "dns/places",

@@ -5,6 +5,7 @@ mod gateway_check;
 mod ledger;
 mod policy;
 mod redirect;
+mod sarif;
 mod version;
 
 use std::path::Path;

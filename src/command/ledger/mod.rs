@@ -6,6 +6,7 @@ mod print;
 mod query;
 mod reader;
 mod row;
+mod sarif;
 mod show;
 mod tail;
 
@@ -22,5 +23,6 @@ pub(super) fn run(command: &LedgerCommand, output: Output) -> anyhow::Result<Exi
         LedgerCommand::Tail(args) => tail::run(args, output),
         LedgerCommand::Query(args) => query::run(args, output),
         LedgerCommand::Show(args) => show::run(args, output),
+        LedgerCommand::Sarif(args) => sarif::run(args, output),
     }
 }

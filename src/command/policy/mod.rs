@@ -28,7 +28,7 @@ pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<Exi
 }
 
 /// Reads the documents of all paths, and what is wrong with any of them.
-fn read(paths: &[PathBuf]) -> (Vec<Document>, Vec<Problem>) {
+pub(super) fn read(paths: &[PathBuf]) -> (Vec<Document>, Vec<Problem>) {
     let (mut documents, mut problems) = (Vec::new(), Vec::new());
     for path in paths {
         match super::check::documents(path) {
