@@ -14,6 +14,7 @@ mod scope;
 pub mod section;
 pub mod selector;
 
+pub mod cel;
 mod condition;
 pub mod pattern;
 
