@@ -198,6 +198,8 @@ pub enum PolicyCommand {
     /// Says what applies to a pod: destinations, tools, credentials, limits, and which policies select it.
     List(PolicyListArgs),
     Explain(PolicyExplainArgs),
+    /// Tries calls, requests and past events against policies, and compares with what is expected.
+    Test(PolicyTestArgs),
 }
 
 /// Prints a policy to begin with: one that is ready for an agent, with comments.
@@ -251,6 +253,16 @@ pub struct PolicyListArgs {
 /// The question is JSON or YAML, an event or as little as {"toolCall": {"name", "input"}} or
 /// {"destination": {"host", "port"}, "http": {"method", "path"}} (docs/policy.md). The exit status is 0 whatever is
 /// decided.
+#[derive(Debug, Args)]
+pub struct PolicyTestArgs {
+    /// Files of PolicyTest documents.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Also write the results to this file, as JUnit's XML.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct PolicyExplainArgs {
     /// A policy file or a directory of them; may be repeated, all are one policy.

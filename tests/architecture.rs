@@ -36,6 +36,7 @@ const PURE: &[&str] = &[
     "lint",
     "policy",
     "provider",
+    "trial",
     "wire",
     "filter",
     "event",

@@ -1,5 +1,7 @@
 //! Why each rule does or does not apply to one call or request; the decision itself is asked of those that make it.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::decision::{Decision, Verdict};
@@ -90,6 +92,15 @@ impl ShownDecision {
     pub(super) fn needs_input() -> Self {
         let reason = "A condition needs the input, which is not known here".to_owned();
         Self { verdict: "NeedsInput", rule: None, reason: Some(reason) }
+    }
+}
+
+impl fmt::Display for ShownDecision {
+    /// `Deny by agents/coding-agents/no-force-remove: Nothing is removed by force`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verdict)?;
+        self.rule.as_ref().map_or(Ok(()), |rule| write!(f, " by {rule}"))?;
+        self.reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 

@@ -19,7 +19,7 @@ pub(in crate::command) const RUNS: &str = "runs";
 
 /// An event, and the line that it was read from.
 pub(in crate::command) struct LedgerEntry {
-    pub(super) event: Event,
+    pub(in crate::command) event: Event,
     pub(in crate::command) line: String,
 }
 

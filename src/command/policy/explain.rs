@@ -1,18 +1,24 @@
 //! `postern policy explain`: why each rule does or does not apply to one call or request.
 
 use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::compile;
-use super::question::{ExplainQuestion, Recorded};
+use super::{compile, guard_limits};
 use crate::cli::{Output, PolicyExplainArgs};
 use crate::command::{ledger, output};
+use crate::config::source;
 use crate::policy::explain::{Applies, CommandExplanation, Explanation, RuleExplanation, ShownDecision};
 use crate::terminal;
+use crate::trial::question::{Question, Recorded};
+
+/// The largest question that is read.
+const MOST_BYTES: u64 = 4 << 20;
 
 /// The explanation, and of an event what the gateway decided.
 #[derive(Serialize)]
@@ -31,16 +37,28 @@ pub(super) fn run(args: &PolicyExplainArgs, output: Output) -> anyhow::Result<Ex
     }
     let Some((_, policy)) = compile(&args.policy, &args.pod, output)? else { return Ok(ExitCode::FAILURE) };
     let question = match (&args.event, &args.question) {
-        (Some(id), _) => {
-            ExplainQuestion::of_event(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)?
-        }
-        (None, Some(question)) => ExplainQuestion::read(question)?,
+        (Some(id), _) => Question::parse(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)
+            .context("the event is about no call or request that could be explained")?,
+        (None, Some(question)) => read(question)?,
         (None, None) => bail!("name a file with the call or request, or an event with --event"),
     };
-    let explanation = question.ask(&Arc::new(policy))?;
+    let explanation = question.ask(&Arc::new(policy), guard_limits())?;
     let explained = Explained { explanation, recorded_decision: question.recorded() };
     output::print(output, &people(&explained), &explained)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a file, or standard input where the path is `-`.
+fn read(path: &Path) -> anyhow::Result<Question> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().take(MOST_BYTES).read_to_string(&mut text).context("standard input cannot be read")?;
+        text
+    } else {
+        source::read_text(path, MOST_BYTES).map_err(|problem| anyhow::anyhow!("{problem}"))?
+    };
+    let place = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    Question::parse(&text).with_context(|| format!("{place} is no call or request that could be explained"))
 }
 
 fn people(explained: &Explained<'_>) -> String {
@@ -62,9 +80,9 @@ fn people(explained: &Explained<'_>) -> String {
 /// What it is about, and what is decided.
 fn head(explanation: &Explanation, text: &mut String) {
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}\n{}", explanation.about, said(&explanation.decision));
+    let _ = writeln!(text, "{}\n{}", explanation.about, explanation.decision);
     for recorded in &explanation.recorded {
-        let _ = writeln!(text, "recorded beside: {}", said(recorded));
+        let _ = writeln!(text, "recorded beside: {}", recorded);
     }
     for CommandExplanation { command, does } in &explanation.commands {
         let does = if does.is_empty() { String::new() } else { format!(": {}", does.join("; ")) };
@@ -89,12 +107,6 @@ fn compare(recorded: &Recorded, decision: &ShownDecision, text: &mut String) {
     let decided = format!("{}{rule}{reason}", recorded.verdict);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "the gateway decided: {}{why}", terminal::plain(&decided));
-}
-
-fn said(said: &ShownDecision) -> String {
-    let rule = said.rule.as_ref().map(|rule| format!(" by {rule}")).unwrap_or_default();
-    let reason = said.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    format!("{}{rule}{reason}", said.verdict)
 }
 
 fn explain(rule: &RuleExplanation, text: &mut String) {

@@ -3,19 +3,21 @@
 mod check;
 mod explain;
 mod init;
-mod judged;
 mod list;
-mod question;
+mod test;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::output;
 use crate::cli::{Output, PodArgs, PolicyCommand};
+use crate::config::limits::Limits;
 use crate::policy::document::Document;
 use crate::policy::{Labels, Policy};
 use crate::problem::Problem;
+use crate::provider::answer::GuardLimits;
 use crate::provider::surface::COMPANIONS;
+use crate::wire::json;
 
 /// Does what a subcommand of `policy` says.
 pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<ExitCode> {
@@ -24,6 +26,7 @@ pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<Exi
         PolicyCommand::Check(args) => check::run(args, output),
         PolicyCommand::List(args) => list::run(args, output),
         PolicyCommand::Explain(args) => explain::run(args, output),
+        PolicyCommand::Test(args) => test::run(args, output),
     }
 }
 
@@ -57,4 +60,15 @@ fn compile(
     }
     output::print_problems(output, &problems)?;
     Ok(None)
+}
+
+/// The bounds of a gateway that nobody configured.
+fn guard_limits() -> GuardLimits {
+    let limits = Limits::default();
+    GuardLimits {
+        event_bytes: limits.sse_event_bytes,
+        tool_input_bytes: limits.tool_input_bytes,
+        body_bytes: limits.decoded_body_bytes,
+        json: json::Limits { depth: limits.json_depth, ..json::Limits::default() },
+    }
 }

@@ -3,10 +3,11 @@
 mod tool;
 
 use crate::call::{
-    BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
+    Api, BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
 };
+use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::answer::member::find;
-use crate::wire::json::{Document, EditError, Edits, Value};
+use crate::wire::json::{Document, EditError, Edits, Limits, Value};
 
 pub(in crate::provider) use tool::{definition, hosted, may_write};
 
@@ -41,6 +42,39 @@ pub struct EditedRequest {
     pub changes: Vec<Change>,
     /// The decisions to record beside the request's own verdict: audits and removals.
     pub recorded: Vec<Decision>,
+}
+
+/// Reads the body of one request: asks policy about it, and edits it. `blocked` has the calls that were blocked in
+/// conversations which the provider keeps.
+///
+/// # Errors
+/// If the request must not go on, or cannot be understood.
+pub fn read(
+    adapter: &dyn Adapter,
+    head: &ModelRequestHead<'_>,
+    (body, limits): (&[u8], Limits),
+    (terms, blocked): (&dyn Terms, &BlockedCalls),
+) -> Result<EditedRequest, Denial> {
+    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
+    let mut editor = RequestEditor::new(&document, terms).with_blocked(blocked);
+    adapter.request(head, &mut editor)?;
+    if head.service.api != Api::CountTokens {
+        editor.misses_no_tools()?;
+    }
+    Ok(editor.finish())
+}
+
+/// Refuses a body that is no JSON, or that has a key twice in one object: policy has no question about it. Nothing is no
+/// body.
+///
+/// # Errors
+/// Then.
+pub fn one_reading(body: &[u8], limits: Limits) -> Result<(), Denial> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
+    document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
 }
 
 impl<'d> RequestEditor<'d> {

@@ -9,6 +9,7 @@ pub(crate) mod enforce;
 pub(crate) mod head;
 pub(crate) mod model_request;
 mod overrides;
+pub(crate) mod preview;
 pub(crate) mod record;
 pub(crate) mod reply;
 mod response;

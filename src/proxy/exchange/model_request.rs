@@ -10,12 +10,12 @@ use hyper::body::Incoming;
 use super::buffer::{self, BufferError};
 use super::head::forget_digests;
 use super::record::Record;
-use crate::call::{Api, Change, Denial, DenialForm, Dialect, RequestFacts, Service};
+use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
-use crate::provider::request::{EditedRequest, RequestEditor};
+use crate::provider::request::{self, EditedRequest};
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::budget::{Exhausted, Reserved};
 use crate::proxy::error::{Refusal, Stop};
@@ -23,7 +23,6 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder, Unsupported};
-use crate::wire::json::{Document, Limits};
 
 /// A request to a model. Its facts are empty until its body was read.
 pub(crate) struct ModelRequest {
@@ -139,15 +138,9 @@ impl RequestReader<'_> {
     }
 
     fn draft(&self, asked: &ModelRequestHead<'_>, body: &Bytes) -> Result<EditedRequest, Denial> {
-        let document = Document::parse(body, self.snapshot.json_limits());
-        let document = document.map_err(|error| Denial::unparseable("the body", error))?;
-        let mut draft =
-            RequestEditor::new(&document, self.snapshot.policy()).with_blocked(&self.session.gateway.blocked);
-        crate::provider::adapter(self.dialect).request(asked, &mut draft)?;
-        if asked.service.api != Api::CountTokens {
-            draft.misses_no_tools()?;
-        }
-        Ok(draft.finish())
+        let adapter = crate::provider::adapter(self.dialect);
+        let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
+        request::read(adapter, asked, (body, limits), (self.snapshot.policy(), blocked))
     }
 
     /// Describes the changes for an event, and counts them.
@@ -180,7 +173,7 @@ pub(crate) async fn buffer_json(
     record: &Record,
 ) -> Result<RequestBody, Stop> {
     let (sent, decoded, mut reserved) = buffer_decoded(session, snapshot, parts, incoming).await?;
-    match decoded.and_then(|decoded| one_reading(&decoded, snapshot.json_limits())) {
+    match decoded.and_then(|decoded| request::one_reading(&decoded, snapshot.json_limits())) {
         Err(denial) if snapshot.policy().audit_only() => {
             record.emit_audit(&denial.decision.into_would_deny());
         }
@@ -188,15 +181,6 @@ pub(crate) async fn buffer_json(
     }
     hold(session, &mut reserved, sent.len())?;
     Ok(RequestBody::whole(sent, Some(reserved)))
-}
-
-/// Refuses a body that is no JSON, or that has a key twice in one object. Nothing is no body.
-fn one_reading(body: &Bytes, limits: Limits) -> Result<(), Denial> {
-    if body.is_empty() {
-        return Ok(());
-    }
-    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
-    document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
 }
 
 /// Returns a buffered body as it was sent, and decoded; the denial of a coding that cannot be undone where nothing is

@@ -1,7 +1,7 @@
 //! Tests of decisions about the body of a request to a model: their order.
 
 use super::*;
-use crate::call::Vendor;
+use crate::call::{Api, Vendor};
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
 use crate::name::host::Host;

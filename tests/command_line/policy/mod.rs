@@ -4,6 +4,7 @@ mod check;
 mod explain;
 mod init;
 mod list;
+mod trial;
 
 use super::{Place, Said};
 

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::call::{CallNote, CallVerdict, Input, Inputs, Judge, Start};
-use crate::config::limits;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
 use crate::provider::answer::{
     CallHead, FailurePolicy, Gate, GuardLimits, GuardSettings, InputForm, TypedLines,
 };
 use crate::provider::kind::{self, Offered};
-use crate::wire::json;
 
 /// What is known of a call.
 pub(super) enum KnownInput<'a> {
@@ -38,12 +36,12 @@ fn head<'a>((name, namespace): Named<'a>, form: InputForm) -> CallHead<'a> {
 
 /// Explains a call by what the gateway would decide about it.
 pub(super) fn explain(
-    policy: &Arc<Policy>,
+    (policy, bounds): (&Arc<Policy>, GuardLimits),
     offered: &Offered,
     tool: Named<'_>,
     asking: &KnownInput<'_>,
 ) -> Explanation {
-    let mut gate = gate(policy, offered);
+    let mut gate = Gate::new(settings(policy, bounds, offered.clone()));
     match asking {
         KnownInput::Whole(form, input) => {
             gate.whole(&head(tool, *form), input);
@@ -69,25 +67,20 @@ pub(super) fn explain(
 const WITHOUT_INPUT: &str = "A condition needs the input, which is not known here";
 const WITHHELD: &str = "The event does not have the input, which decides (audit.toolInputs: Full keeps it)";
 
-/// The very gate that calls of answers go through.
-fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
-    let own = limits::Limits::default();
+/// The settings of the very gate that calls of answers go through.
+pub(super) fn settings(policy: &Arc<Policy>, bounds: GuardLimits, offered: Offered) -> GuardSettings {
     let lower = policy.limits().tool_input_bytes.as_ref().and_then(|limit| usize::try_from(limit.most).ok());
-    Gate::new(GuardSettings {
+    let most = bounds.tool_input_bytes;
+    GuardSettings {
         judge: Arc::clone(policy) as Arc<dyn Judge>,
         failure: FailurePolicy::Closed,
-        limits: GuardLimits {
-            event_bytes: own.sse_event_bytes,
-            tool_input_bytes: lower.map_or(own.tool_input_bytes, |lower| lower.min(own.tool_input_bytes)),
-            body_bytes: own.decoded_body_bytes,
-            json: json::Limits { depth: own.json_depth, ..json::Limits::default() },
-        },
+        limits: GuardLimits { tool_input_bytes: lower.map_or(most, |lower| lower.min(most)), ..bounds },
         inputs: Inputs::Full,
         writes: true,
-        offered: offered.clone(),
+        offered,
         conversation: String::new(),
         typed: TypedLines::default(),
-    })
+    }
 }
 
 /// What the start of a call decides. Of a call with others inside it, that is no more than a denial.

@@ -1,17 +1,14 @@
-//! What `policy explain` is asked about: an event, or the few fields of one that a decision needs.
+//! What a policy is asked about: an event, or the few fields of one that a decision needs.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::document::TestCall;
 use super::judged::{self, KnownInput};
 use crate::call::{Facts, Input, Judge, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
-use crate::config::source;
 use crate::digest::sha256_hex;
 use crate::event::API_VERSION;
 use crate::name::host::Host;
@@ -19,14 +16,11 @@ use crate::name::path::NormalPath;
 use crate::policy::Policy;
 use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
-use crate::provider::answer::InputForm;
+use crate::provider::answer::{GuardLimits, InputForm};
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
 use crate::wire::json::{Document, Limits};
-
-/// The largest question that is read.
-const MOST_BYTES: u64 = 4 << 20;
 
 /// A tool whose commands a shell reads.
 const SHELL: &str = "bash";
@@ -34,7 +28,7 @@ const SHELL: &str = "bash";
 /// An event's groups that are looked at; what else an event has is passed over.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct ExplainQuestion {
+pub struct Question {
     api_version: String,
     /// Of an event.
     kind: String,
@@ -44,18 +38,35 @@ pub(super) struct ExplainQuestion {
     decision: Option<Recorded>,
 }
 
+/// Why nothing can be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum QuestionError {
+    #[error("{0}")]
+    Unreadable(String),
+    #[error(
+        "it has neither `toolCall: {{name, input}}` nor `destination: {{host, port}}`; write one of them"
+    )]
+    AboutNothing,
+    #[error("`commands`, `paths` and `urls` say what a call of a `kind` is about; write its kind, too")]
+    WithoutKind,
+    #[error("destination.host: {0:?}: {1}")]
+    Host(String, String),
+    #[error("http.method: {0:?} is no method")]
+    Method(String),
+}
+
 /// What an event says was decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct Recorded {
-    pub(super) verdict: String,
+pub struct Recorded {
+    pub verdict: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rule: Option<String>,
+    pub rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AskedCall {
     name: String,
@@ -118,49 +129,42 @@ struct AskedRequest {
     path: String,
 }
 
-impl ExplainQuestion {
-    /// Reads a file, or standard input where the path is `-`.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no question.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = if path == Path::new("-") {
-            let mut text = String::new();
-            io::stdin()
-                .take(MOST_BYTES)
-                .read_to_string(&mut text)
-                .context("standard input cannot be read")?;
-            text
-        } else {
-            source::read_text(path, MOST_BYTES).map_err(|problem| anyhow::anyhow!("{problem}"))?
+impl Question {
+    /// A question about a call of a test.
+    pub(super) fn about_call(call: &TestCall) -> Self {
+        let call = call.clone();
+        let asked = AskedCall {
+            name: call.name,
+            namespace: call.namespace,
+            input: call.input,
+            definition: call.definition,
+            offers: call.offers,
+            kind: call.kind,
+            commands: call.commands,
+            paths: call.paths,
+            urls: call.urls,
+            ..AskedCall::default()
         };
-        let place =
-            if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-        Self::parse(&text).with_context(|| format!("{place} is no call or request that could be explained"))
+        Self { tool_call: Some(asked), ..Self::default() }
     }
 
-    /// The line of an event.
+    /// Reads a question in YAML or JSON, or the line of an event.
     ///
     /// # Errors
-    /// Nothing in it could be explained.
-    pub(super) fn of_event(line: &str) -> anyhow::Result<Self> {
-        Self::parse(line).context("the event is about no call or request that could be explained")
-    }
-
-    fn parse(text: &str) -> anyhow::Result<Self> {
+    /// It is no question.
+    pub fn parse(text: &str) -> Result<Self, QuestionError> {
         // A line of events is JSON, whose texts YAML could take for something else.
         let json = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Self>(text));
         let question = match json {
             Some(Ok(question)) => question,
-            Some(Err(_)) | None => serde_yaml::from_str::<Self>(text)?,
+            Some(Err(_)) | None => serde_yaml::from_str::<Self>(text)
+                .map_err(|error| QuestionError::Unreadable(error.to_string()))?,
         };
         if question.tool_call.is_none() && question.destination.is_none() {
-            bail!(
-                "it has neither `toolCall: {{name, input}}` nor `destination: {{host, port}}`; write one of them"
-            );
+            return Err(QuestionError::AboutNothing);
         }
         if question.tool_call.as_ref().is_some_and(|call| call.kind.is_none() && call.has_facts()) {
-            bail!("`commands`, `paths` and `urls` say what a call of a `kind` is about; write its kind, too");
+            return Err(QuestionError::WithoutKind);
         }
         Ok(question)
     }
@@ -169,16 +173,16 @@ impl ExplainQuestion {
     ///
     /// # Errors
     /// A host or a method that is none.
-    pub(super) fn ask(&self, policy: &Arc<Policy>) -> anyhow::Result<Explanation> {
+    pub fn ask(&self, policy: &Arc<Policy>, bounds: GuardLimits) -> Result<Explanation, QuestionError> {
         match (&self.tool_call, &self.destination) {
-            (Some(call), _) => Ok(call.ask(policy, self.is_event())),
+            (Some(call), _) => Ok(call.ask(policy, bounds, self.is_event())),
             (None, Some(destination)) => destination.ask(policy, self.http.as_ref()),
-            (None, None) => bail!("it has neither `toolCall` nor `destination`"),
+            (None, None) => Err(QuestionError::AboutNothing),
         }
     }
 
     /// What the gateway decided, of an event that says so.
-    pub(super) fn recorded(&self) -> Option<&Recorded> {
+    pub fn recorded(&self) -> Option<&Recorded> {
         let decides = matches!(self.kind.as_str(), "Connection" | "Request" | "ToolCall");
         self.decision.as_ref().filter(|_| self.is_event() && decides)
     }
@@ -189,7 +193,7 @@ impl ExplainQuestion {
 }
 
 impl AskedCall {
-    fn ask(&self, policy: &Arc<Policy>, is_event: bool) -> Explanation {
+    fn ask(&self, policy: &Arc<Policy>, bounds: GuardLimits, is_event: bool) -> Explanation {
         let offered = self.offered();
         if self.kind.is_some() && !is_event {
             return self.as_said(policy, &offered);
@@ -202,7 +206,8 @@ impl AskedCall {
             None if is_event => KnownInput::Withheld(form),
             None => KnownInput::Start(form),
         };
-        judged::explain(policy, &offered, (self.name(is_event), self.namespace.as_deref()), &asking)
+        let tool = (self.name(is_event), self.namespace.as_deref());
+        judged::explain((policy, bounds), &offered, tool, &asking)
     }
 
     /// An event has the namespace in front of the name, too.
@@ -292,8 +297,9 @@ impl AskedCall {
 }
 
 impl AskedDestination {
-    fn ask(&self, policy: &Policy, request: Option<&AskedRequest>) -> anyhow::Result<Explanation> {
-        let host = Host::parse(&self.host).with_context(|| format!("destination.host: {:?}", self.host))?;
+    fn ask(&self, policy: &Policy, request: Option<&AskedRequest>) -> Result<Explanation, QuestionError> {
+        let host =
+            Host::parse(&self.host).map_err(|why| QuestionError::Host(self.host.clone(), why.to_string()))?;
         let protocol = match (self.protocol, self.port) {
             (Some(AskedProtocol::Http), _) | (None, Some(80)) => Protocol::Http,
             (Some(AskedProtocol::Opaque), _) => Protocol::Opaque,
@@ -304,7 +310,7 @@ impl AskedDestination {
         let flow = Flow { name: host.name(), address: host.ip(), port, protocol };
         let Some(request) = request else { return Ok(policy.explain_destination(&flow, None)) };
         let method = http::Method::from_bytes(request.method.as_bytes())
-            .with_context(|| format!("http.method: {:?} is no method", request.method))?;
+            .map_err(|_| QuestionError::Method(request.method.clone()))?;
         let path = NormalPath::parse(request.path.split(['?', '#']).next().unwrap_or_default());
         let surface = provider::spoken_at(host.name(), policy.provider_at(&flow));
         let service = surface.map(|surface| surface.service(&method, &path, false));

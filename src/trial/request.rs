@@ -1,0 +1,250 @@
+//! Gives a request to a policy as the gateway would get it, and the answer of a model to it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use http::request::Parts;
+use serde_json::Value;
+
+use super::document::{TestAnswer, TestRequest};
+use super::{CallOutcome, Outcome, Trial, judged};
+use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service};
+use crate::decision::Decision;
+use crate::name::host::{Authority, Host};
+use crate::policy::Policy;
+use crate::policy::destination::{Action, Flow, Protocol};
+use crate::policy::explain::ShownDecision;
+use crate::problem::Problem;
+use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
+use crate::provider::answer::{FailurePolicy, Guard, GuardSettings};
+use crate::provider::kind::Offered;
+use crate::provider::{self, request};
+
+/// What becomes of a request's body.
+struct ReadBody {
+    facts: RequestFacts,
+    removed: Vec<String>,
+    /// The denial that is only recorded because every policy of the pod is an Audit policy.
+    recorded: Option<Decision>,
+}
+
+impl Trial<'_> {
+    /// Gives the request to the policy, and the answer where the request goes on.
+    pub(super) fn request(
+        &self,
+        written: &TestRequest,
+        answer: Option<&TestAnswer>,
+    ) -> Result<Outcome, Problem> {
+        let body = self.body("request", written.body.as_ref(), written.body_file.as_ref())?;
+        let (parts, host, port) = head(written, body.is_some())?;
+        let answer = answer
+            .map(|answer| {
+                let body = self.body("answer", answer.body.as_ref(), answer.body_file.as_ref())?;
+                Ok::<_, Problem>((answer, body.unwrap_or_default()))
+            })
+            .transpose()?;
+        Ok(self
+            .judge(&parts, (&host, port), body.as_deref(), answer)
+            .unwrap_or_else(|denied| Outcome::of(ShownDecision::from(&denied))))
+    }
+
+    fn judge(
+        &self,
+        parts: &Parts,
+        (host, port): (&Host, u16),
+        body: Option<&[u8]>,
+        answer: Option<(&TestAnswer, Vec<u8>)>,
+    ) -> Result<Outcome, Decision> {
+        let protocol = if parts.uri.scheme_str() == Some("http") { Protocol::Http } else { Protocol::Tls };
+        let flow = Flow { name: host.name(), address: host.ip(), port, protocol };
+        let destination = self.policy.destination(&flow);
+        if let Action::Tunnel { .. } = destination.action {
+            return Ok(Outcome::of(ShownDecision::from(&destination.decision)));
+        }
+        let head = self.world.head(parts, body.is_some(), (host.clone(), port), self.policy);
+        if head.decision.denies() {
+            return Err(head.decision);
+        }
+        let mut decision = head.decision;
+        let spoken = head.service.and_then(|service| Some((service, provider::adapter(service.dialect?))));
+        let mut outcome = Outcome::of(ShownDecision::from(&decision));
+        match spoken {
+            Some((service, adapter)) if !head.is_upgrade => {
+                let asked = ModelRequestHead {
+                    service,
+                    path: parts.uri.path(),
+                    query: parts.uri.query(),
+                    headers: &parts.headers,
+                };
+                let read = self.read(&asked, adapter, body.unwrap_or_default())?;
+                if let Some(recorded) = read.recorded {
+                    decision = recorded;
+                }
+                outcome.removed = read.removed;
+                if let Some((answer, body)) = answer {
+                    outcome.calls = self.answer((&asked, adapter), &read.facts, answer, body)?;
+                }
+            }
+            Some(_) => {}
+            None => self.one_reading(head.service, body)?,
+        }
+        if let Some(denied) = host.ip().and_then(|ip| self.policy.denies_address(ip, port)) {
+            return Err(denied);
+        }
+        outcome.decision = ShownDecision::from(&decision);
+        Ok(outcome)
+    }
+
+    /// Reads the body of a request to a model.
+    fn read(
+        &self,
+        asked: &ModelRequestHead<'_>,
+        adapter: &dyn Adapter,
+        body: &[u8],
+    ) -> Result<ReadBody, Decision> {
+        self.check_length(body)?;
+        let blocked = BlockedCalls::new(1);
+        match request::read(adapter, asked, (body, self.bounds.json), (self.policy.as_ref(), &blocked)) {
+            Ok(edited) => {
+                let removed = edited.changes.into_iter().filter_map(|change| match change {
+                    Change::HostedTool(tool_type) => Some(tool_type),
+                    Change::Other(_) => None,
+                });
+                Ok(ReadBody { facts: edited.facts, removed: removed.collect(), recorded: None })
+            }
+            Err(denial) => Ok(ReadBody {
+                facts: RequestFacts::default(),
+                removed: Vec::new(),
+                recorded: Some(self.enforced(denial)?),
+            }),
+        }
+    }
+
+    /// Judges the body of an inference endpoint that belongs to no dialect.
+    fn one_reading(&self, service: Option<Service>, body: Option<&[u8]>) -> Result<(), Decision> {
+        let is_inference = service.is_some_and(|service| service.is_inference());
+        let Some(body) = body.filter(|_| is_inference) else { return Ok(()) };
+        self.check_length(body)?;
+        match request::one_reading(body, self.bounds.json) {
+            Ok(()) => Ok(()),
+            Err(denial) => self.enforced(denial).map(|_| ()),
+        }
+    }
+
+    /// The denial as it is recorded where nothing is enforced.
+    fn enforced(&self, denial: Denial) -> Result<Decision, Decision> {
+        if self.policy.audit_only() { Ok(denial.decision.into_would_deny()) } else { Err(denial.decision) }
+    }
+
+    fn check_length(&self, body: &[u8]) -> Result<(), Decision> {
+        let limit = self.policy.limits().request_body_bytes.as_ref();
+        let Some(limit) = limit.filter(|limit| body.len() as u64 > limit.most) else { return Ok(()) };
+        let reason = format!("the request is larger than {} bytes (limits.requestBodyBytes)", limit.most);
+        Err(Decision::builtin("bound", reason))
+    }
+
+    /// Has the guard read an answer. Returns its calls.
+    fn answer(
+        &self,
+        (asked, adapter): (&ModelRequestHead<'_>, &dyn Adapter),
+        facts: &RequestFacts,
+        answer: &TestAnswer,
+        body: Vec<u8>,
+    ) -> Result<Vec<CallOutcome>, Decision> {
+        let Some(transcript) = adapter.transcript(asked, facts) else { return Ok(Vec::new()) };
+        let content_type = answer.content_type.as_deref().unwrap_or_default();
+        let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let framing = adapter.framing(asked, facts, &content_type);
+        let events = adapter.framing(asked, facts, "text/event-stream");
+        let settings = GuardSettings {
+            failure: if self.policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
+            writes: facts.writes,
+            ..judged::settings(self.policy, self.bounds, offered(self.policy, facts))
+        };
+        let mut guard = Guard::new(transcript, framing, settings);
+        let body = Bytes::from(body);
+        let guarded = match framing {
+            _ if !(200..300).contains(&answer.status.unwrap_or(200)) => guard.failure(body, events),
+            Framing::Whole => guard.whole(body),
+            Framing::Events(_) | Framing::EventStream | Framing::Array => guard.stream(body, framing),
+        };
+        if let Err(broken) = guarded {
+            let reason = format!("the answer cannot go on: {}", broken.reason);
+            return Err(Decision::builtin(broken.rule, reason));
+        }
+        Ok(guard.take_notes().into_iter().map(call).collect())
+    }
+
+    /// The bytes of a body; none where none is written.
+    fn body(
+        &self,
+        place: &str,
+        written: Option<&Value>,
+        file: Option<&PathBuf>,
+    ) -> Result<Option<Vec<u8>>, Problem> {
+        if let Some(file) = file {
+            let read = self.world.file(file);
+            return read.map(Some).map_err(|why| Problem::at(format!("{place}.bodyFile"), why));
+        }
+        let bytes = |body: &Value| body.as_str().map_or_else(|| body.to_string(), str::to_owned).into_bytes();
+        Ok(written.map(bytes))
+    }
+}
+
+fn offered(policy: &Arc<Policy>, facts: &RequestFacts) -> Offered {
+    match (policy.denies(facts.writes), policy.shell().prefers_file_tools) {
+        (false, _) => Offered::default(),
+        (true, false) => Offered::new(&facts.tools),
+        (true, true) => Offered::with_file_tools(&facts.tools),
+    }
+}
+
+fn call(note: CallNote) -> CallOutcome {
+    let decision = ShownDecision::from(&note.verdict.decision);
+    let name = match note.namespace {
+        Some(namespace) => format!("{namespace}.{}", note.name),
+        None => note.name,
+    };
+    CallOutcome { name, decision }
+}
+
+/// The head of a request, with the host and the port that it is for.
+fn head(written: &TestRequest, has_body: bool) -> Result<(Parts, Host, u16), Problem> {
+    let method = written.method.as_deref().unwrap_or(if has_body { "POST" } else { "GET" });
+    let uri: http::Uri =
+        written.url.parse().map_err(|error| Problem::at("request.url", format!("is no URL: {error}")))?;
+    let default = match uri.scheme_str() {
+        Some("https") => 443,
+        Some("http") => 80,
+        Some(_) | None => {
+            return Err(Problem::at("request.url", "expected https://HOST/… or http://HOST/…"));
+        }
+    };
+    let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    let authority =
+        Authority::parse(authority).map_err(|why| Problem::at("request.url", format!("its host: {why}")))?;
+    let method = http::Method::from_bytes(method.as_bytes())
+        .map_err(|_| Problem::at("request.method", format!("{method:?} is no method")))?;
+    let mut request = Request::new(());
+    (*request.method_mut(), *request.uri_mut()) = (method, uri);
+    *request.headers_mut() = headers(&written.headers)?;
+    let (parts, ()) = request.into_parts();
+    Ok((parts, authority.host, authority.port.unwrap_or(default)))
+}
+
+fn headers(written: &BTreeMap<String, String>) -> Result<http::HeaderMap, Problem> {
+    let mut headers = http::HeaderMap::new();
+    for (name, value) in written {
+        let at = |message: &str| Problem::at(format!("request.headers.{name}"), message);
+        let known = http::HeaderName::from_bytes(name.as_bytes()).map_err(|_| at("is no name of a field"))?;
+        if known == http::header::CONTENT_ENCODING {
+            return Err(at("is not needed: write the body as it is when it is decoded"));
+        }
+        let value = http::HeaderValue::from_str(value).map_err(|_| at("is no value of a field"))?;
+        headers.append(known, value);
+    }
+    Ok(headers)
+}

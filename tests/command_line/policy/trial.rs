@@ -1,0 +1,237 @@
+//! `postern policy test`.
+
+use serde_json::{Value, json};
+
+use super::super::{Place, Said};
+
+const HEAD: &str = "apiVersion: postern.dev/v1alpha1\nkind: PolicyTest\npolicy: [../policies]\nlabels: {app: coder}\ncases:\n";
+
+const POLICY: &str = "\
+apiVersion: postern.dev/v1alpha1
+kind: EgressPolicy
+metadata: {name: coding-agents, namespace: agents}
+spec:
+  podSelector: {matchLabels: {app: coder}}
+  destinations:
+    - {name: anthropic, hosts: [api.anthropic.com], action: Inspect}
+    - {name: packages, hosts: [packages.example.com], action: Inspect, endpoints: [{methods: [GET], path: /**}]}
+    - {name: registry, hosts: [registry.example.com], action: Tunnel}
+  hostedTools: {action: Strip}
+  tools:
+    - name: no-force-remove
+      kind: Shell
+      action: Deny
+      when: {param: command, operator: Contains, values: [rm -rf]}
+      reason: Nothing is removed by force
+";
+
+/// A stream of Anthropic Messages in which the model calls `Bash` with this command.
+fn stream(command: &str) -> String {
+    let input = json!({"command": command}).to_string();
+    let parts = [
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
+            "model": "claude-sonnet-5-5", "content": [], "stop_reason": null, "stop_sequence": null,
+            "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0,
+            "content_block": {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": input}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null},
+            "usage": {"output_tokens": 9}}),
+        json!({"type": "message_stop"}),
+    ];
+    let event = |part: &Value| format!("event: {}\ndata: {part}\n\n", part["type"].as_str().unwrap());
+    parts.iter().map(event).collect()
+}
+
+fn turn() -> String {
+    json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "stream": true,
+        "messages": [{"role": "user", "content": "hi"}],
+        "tools": [{"type": "web_search_20250305", "name": "web_search"},
+            {"name": "Bash", "description": "", "input_schema": {"type": "object"}}]})
+    .to_string()
+}
+
+fn place(cases: &str) -> Place {
+    let place = Place::new();
+    place.write("policies/coding-agents.yaml", POLICY);
+    place.write("tests/agents.yaml", &format!("{HEAD}{cases}"));
+    place.write("tests/turn.json", &turn());
+    place.write("tests/stream.sse", &stream("rm -rf /"));
+    place
+}
+
+fn tried(cases: &str) -> Said {
+    place(cases).run(&["policy", "test", "tests/agents.yaml"])
+}
+
+#[track_caller]
+fn holds(cases: &str) {
+    let said = tried(cases);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+}
+
+#[test]
+fn a_call_is_decided_as_in_the_gateway() {
+    holds(
+        "- {name: a, toolCall: {name: Bash, input: {command: rm -rf /}}, expect: {verdict: Deny, rule: agents/coding-agents/no-force-remove, reason: by force}}\n\
+         - {name: b, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Allow}}\n",
+    );
+    let said = tried(
+        "- name: a\n  toolCall: {name: Bash, input: {command: ls}}\n  expect: {verdict: Deny}\n\
+         - {name: b, toolCall: {name: Bash}, expect: {verdict: Allow}}\n",
+    );
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stdout.starts_with(
+            "FAIL  tests/agents.yaml:6  a\n      expected Deny, it is Allow\nFAIL  tests/agents.yaml:9  b\n      cannot be said: "
+        ),
+        "{said:?}"
+    );
+    assert!(said.stdout.ends_with("2 cases: 0 hold, 2 do not\n"), "{said:?}");
+}
+
+#[test]
+fn a_recorded_turn_is_edited_and_its_answer_guarded() {
+    let turn = "- name: turn\n  request: {url: \"https://api.anthropic.com/v1/messages\", bodyFile: turn.json}\n  \
+                answer: {contentType: text/event-stream, bodyFile: stream.sse}\n  expect:\n    verdict: Allow\n    \
+                rule: agents/coding-agents/anthropic\n    removed: [web_search_20250305]\n    \
+                calls: [{name: Bash, verdict: Deny, rule: agents/coding-agents/no-force-remove}]\n";
+    holds(turn);
+    let other = turn
+        .replace("[web_search_20250305]", "[]")
+        .replace("verdict: Deny", "verdict: Allow")
+        .replace(", rule: agents/coding-agents/no-force-remove", "");
+    let said = tried(&other);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for part in [
+        "removed: expected none, it is web_search_20250305",
+        "calls[0]: expected Bash Allow, it is Bash Deny by agents/coding-agents/no-force-remove",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+}
+
+#[test]
+fn requests_are_decided_by_host_method_path_and_body() {
+    holds(
+        "- {name: a, request: {url: \"https://evil.example/\"}, expect: {verdict: Deny, rule: postern/builtin/default-deny}}\n\
+         - {name: b, request: {url: \"https://packages.example.com/x\"}, expect: {verdict: Allow, rule: agents/coding-agents/packages}}\n\
+         - {name: c, request: {url: \"https://packages.example.com/x\", body: x}, expect: {verdict: Deny}}\n\
+         - {name: d, request: {url: \"https://registry.example.com/x\", body: x}, expect: {verdict: Allow, rule: agents/coding-agents/registry}}\n\
+         - {name: e, request: {url: \"https://api.anthropic.com/v1/messages\", body: '{\"model\":'}, expect: {verdict: Deny, rule: postern/builtin/unparseable}}\n\
+         - {name: f, request: {url: \"https://api.anthropic.com/v1/files\", body: {}}, expect: {verdict: Deny, rule: postern/builtin/endpoint}}\n\
+         - {name: g, request: {url: \"https://packages.example.com/x\", headers: {x-http-method-override: DELETE, host: other.example}}, expect: {verdict: Deny, rule: postern/builtin/name-mismatch}}\n",
+    );
+}
+
+/// An event whose facts are these.
+fn event(number: u64, facts: &Value) -> String {
+    let mut event = json!({
+        "apiVersion": "postern.dev/event/v1", "id": format!("01a2008d-747b-7101-8101-{number:012}"),
+        "time": "2026-11-22T00:00:00.000Z", "sequence": number, "count": 1, "direction": "Outbound",
+        "destination": {"host": "packages.example.com", "port": 443, "action": "Inspect", "intercepted": true},
+        "decision": {"verdict": "Allow"},
+    });
+    event.as_object_mut().unwrap().extend(facts.as_object().unwrap().clone());
+    format!("{event}\n")
+}
+
+#[test]
+fn events_are_decided_anew_as_far_as_their_facts_allow() {
+    let request =
+        |path: &str| json!({"kind": "Request", "http": {"method": "GET", "path": path, "version": "HTTP/2"}});
+    let call = |input: Value| json!({"kind": "ToolCall", "toolCall": {"name": "Bash", "kindsBy": "Catalogue", "inputBytes": 2, "input": input}});
+    let lines = [
+        event(1, &request("/x")),
+        event(2, &call(json!("{\"command\":\"rm -rf /\"}"))),
+        event(3, &call(Value::Null)),
+        event(4, &json!({"kind": "Lifecycle"})),
+        event(
+            5,
+            &json!({"kind": "Connection", "decision": {"verdict": "Deny", "rule": "postern/builtin/name-mismatch"}}),
+        ),
+    ]
+    .concat();
+    let case = |number: u64, expect: &str| {
+        format!(
+            "- {{name: n{number}, event: 01a2008d-747b-7101-8101-{number:012}, from: e.jsonl, expect: {expect}}}\n"
+        )
+    };
+    let mut cases = case(1, "{verdict: Allow, rule: agents/coding-agents/packages}");
+    cases += &case(2, "{verdict: Deny, rule: agents/coding-agents/no-force-remove}");
+    let known = place(&cases);
+    known.write("tests/e.jsonl", &lines);
+    let said = known.run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let unknown: String = (3..6).map(|number| case(number, "{verdict: Allow}")).collect();
+    let unknown = place(&unknown);
+    unknown.write("tests/e.jsonl", &lines);
+    let said = unknown.run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for part in [
+        "cannot be said: it needs the input of Bash, which the event does not keep (audit.toolInputs)",
+        "cannot be said: an event of kind Lifecycle is about no decision",
+        "cannot be said: it was denied by postern/builtin/name-mismatch",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+}
+
+#[test]
+fn a_mistake_in_a_file_has_its_place_and_no_case_is_tried() {
+    for (cases, expected) in [
+        (
+            "- {name: a, toolCal: {name: Bash}, expect: {verdict: Deny}}\n",
+            "tests/agents.yaml:6:13: cases[0].toolCal",
+        ),
+        (
+            "- {name: a, toolCall: {name: Bash}, expect: {verdict: Deny, rule: agents/coding-agents/none}}\n",
+            "cases[0].expect.rule: cannot be met: none of the policies has the rule",
+        ),
+        (
+            "- {name: a, request: {url: \"https://a.example/\", bodyFile: gone.json}, expect: {verdict: Deny}}\n",
+            "cases[0].request.bodyFile: tests/gone.json cannot be read",
+        ),
+        (
+            "- {name: a, request: {url: a.example}, expect: {verdict: Deny}}\n",
+            "cases[0].request.url: expected https",
+        ),
+        (
+            "- {name: a, event: 01a2008d-747b-7101-8101-010101010101, from: gone.jsonl, expect: {verdict: Deny}}\n",
+            "cases[0].event: tests/gone.jsonl cannot be opened",
+        ),
+    ] {
+        let said = tried(cases);
+        assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
+        assert!(said.stderr.contains(expected), "{expected}: {said:?}");
+    }
+    let place = place("- {name: a, toolCall: {name: Bash}, expect: {verdict: Deny}}\n");
+    place.write("policies/other.yaml", "kind: [");
+    let said = place.run(&["policy", "test", "tests/agents.yaml"]);
+    assert!(said.code == Some(1) && said.stderr.contains("policies/other.yaml"), "{said:?}");
+    assert_eq!(place.run(&["policy", "test"]).code, Some(2));
+}
+
+#[test]
+fn programs_and_continuous_integration_read_the_results() {
+    let place = place(
+        "- {name: a, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Allow}}\n\
+         - {name: b, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Deny}}\n",
+    );
+    let said = place.run(&["policy", "test", "tests/agents.yaml", "-o", "json", "--junit", "out.xml"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let report: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        report,
+        json!({"held": 1, "failed": 1, "cases": [
+            {"file": "tests/agents.yaml", "name": "a", "holds": true, "decision": {"verdict": "Allow"}},
+            {"file": "tests/agents.yaml", "name": "b", "holds": false, "decision": {"verdict": "Allow"},
+                "differences": ["expected Deny, it is Allow"]},
+        ]})
+    );
+    let xml = std::fs::read_to_string(place.path().join("out.xml")).unwrap();
+    assert!(xml.contains("<testsuites tests=\"2\" failures=\"1\">"), "{xml}");
+    assert!(xml.contains("<failure message=\"expected Deny, it is Allow\">"), "{xml}");
+}
