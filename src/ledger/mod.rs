@@ -2,6 +2,8 @@
 
 mod batch;
 pub mod lines;
+pub mod logs;
+pub mod otlp;
 mod queue;
 mod repeats;
 mod sink;
@@ -56,7 +58,7 @@ impl Ledger {
         let mut inlets = Vec::with_capacity(sinks.len());
         for named in sinks {
             let thread_name = format!("ledger-{}", named.name);
-            let queue = Arc::new(SinkQueue::new(named.on_pressure));
+            let queue = Arc::new(SinkQueue::new(named.on_pressure, named.queue_bytes));
             inlets.push(Inlet::new(named.name, Arc::clone(&queue)));
             let thread = SinkThread::new(named, queue, Arc::clone(&spares), Arc::clone(&state.metrics));
             let ended = Arc::clone(&ended);

@@ -8,16 +8,12 @@ use super::batch::EventBatch;
 use super::sink::OnPressure;
 use crate::telemetry::label::Dropped;
 
-/// How many bytes of lines wait for one sink at most; a batch that is larger by itself waits alone.
-const CAPACITY_BYTES: usize = 2 << 20;
-
-/// The last bytes of a queue that drops events are for denials and tool calls.
-const RESERVED_BYTES: usize = CAPACITY_BYTES / 8;
-
 /// Batches that wait for one sink.
 #[derive(Debug)]
 pub(super) struct SinkQueue {
     on_pressure: OnPressure,
+    /// How many bytes of lines wait at most; a batch that is larger by itself waits alone.
+    capacity: usize,
     state: Mutex<QueueState>,
     changed: Condvar,
 }
@@ -51,8 +47,13 @@ pub(super) struct Lost {
 }
 
 impl SinkQueue {
-    pub(super) fn new(on_pressure: OnPressure) -> Self {
-        Self { on_pressure, state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(on_pressure: OnPressure, capacity: usize) -> Self {
+        Self { on_pressure, capacity, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// The last bytes of a queue that drops events are for denials and tool calls.
+    fn reserved(&self) -> usize {
+        self.capacity / 8
     }
 
     /// Queues a batch. While the queue is full it waits or drops events, as `on_pressure` says.
@@ -63,20 +64,22 @@ impl SinkQueue {
         let mut state = self.state();
         if self.on_pressure == OnPressure::Block {
             let is_waiting =
-                |state: &mut QueueState| !state.is_abandoned && !state.has_room(batch.bytes(), 0);
+                |state: &mut QueueState| !state.is_abandoned && !state.has_room(batch.bytes(), self.capacity);
             state = self.changed.wait_while(state, is_waiting).unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_abandoned {
             return Err(Lost { reason: Dropped::WriteFailed, events: batch.count() });
         }
-        if self.on_pressure == OnPressure::Block || state.has_room(batch.bytes(), RESERVED_BYTES) {
+        if self.on_pressure == OnPressure::Block
+            || state.has_room(batch.bytes(), self.capacity - self.reserved())
+        {
             self.add(&mut state, Arc::clone(batch));
             return Ok(());
         }
         let mut lost = batch.count();
         // A copy, so that a few denials do not keep the memory of their whole batches.
         let reserved = batch.reserved();
-        if !reserved.is_empty() && state.has_room(reserved.bytes(), 0) {
+        if !reserved.is_empty() && state.has_room(reserved.bytes(), self.capacity) {
             lost -= reserved.count();
             self.add(&mut state, Arc::new(reserved));
         }
@@ -128,9 +131,9 @@ impl SinkQueue {
 }
 
 impl QueueState {
-    /// Whether so many bytes fit while `kept_free` stay free. What is larger than the whole queue fits an empty one.
-    fn has_room(&self, bytes: usize, kept_free: usize) -> bool {
-        self.bytes == 0 || self.bytes + bytes + kept_free <= CAPACITY_BYTES
+    /// Whether so many bytes more are within a bound. What is larger than the whole queue fits an empty one.
+    fn has_room(&self, bytes: usize, bound: usize) -> bool {
+        self.bytes == 0 || self.bytes + bytes <= bound
     }
 }
 
@@ -140,6 +143,7 @@ mod tests {
     use crate::decision::{Decision, Verdict};
     use crate::event::{Event, Kind};
     use crate::ledger::fresh_id;
+    use crate::ledger::sink::QUEUE_BYTES;
 
     fn batch(verdicts: impl IntoIterator<Item = Verdict>) -> Arc<EventBatch> {
         let mut batch = EventBatch::default();
@@ -158,7 +162,7 @@ mod tests {
 
     /// Fills a queue that drops up to its reserved share.
     fn full() -> SinkQueue {
-        let queue = SinkQueue::new(OnPressure::Drop);
+        let queue = SinkQueue::new(OnPressure::Drop, QUEUE_BYTES);
         for size in [256, 1] {
             let batch = batch(std::iter::repeat_n(Verdict::Allow, size));
             while queue.push(&batch).is_ok() {}
@@ -174,16 +178,16 @@ mod tests {
         let denials = batch([Verdict::Deny; 64]);
         while queue.push(&denials).is_ok() {}
         assert_eq!(queue.push(&denials), Err(Lost { reason: Dropped::QueueFull, events: 64 }));
-        assert!(queue.state().bytes <= CAPACITY_BYTES);
+        assert!(queue.state().bytes <= QUEUE_BYTES);
         let counts: Vec<_> = std::iter::from_fn(|| taken(&queue)).collect();
         assert!(counts.starts_with(&[256]) && counts.ends_with(&[64]));
     }
 
     #[test]
     fn a_full_queue_that_blocks_waits_for_the_sink_and_loses_nothing() {
-        let queue = SinkQueue::new(OnPressure::Block);
+        let queue = SinkQueue::new(OnPressure::Block, QUEUE_BYTES);
         let large = batch([Verdict::Allow; 4_096]);
-        assert!(large.bytes() < CAPACITY_BYTES);
+        assert!(large.bytes() < QUEUE_BYTES);
         std::thread::scope(|scope| {
             let pushing = scope.spawn(|| (0..8).all(|_| queue.push(&large).is_ok()));
             let mut count = 0;
@@ -197,7 +201,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_sink_whose_thread_has_ended() {
-        let queue = SinkQueue::new(OnPressure::Block);
+        let queue = SinkQueue::new(OnPressure::Block, QUEUE_BYTES);
         let large = batch([Verdict::Allow; 16_384]);
         assert_eq!(queue.push(&large), Ok(()), "what is larger than the queue fits an empty one");
         queue.abandon();
@@ -206,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_was_queued_before_the_end_is_taken_before_the_end_is_told() {
-        let queue = SinkQueue::new(OnPressure::Block);
+        let queue = SinkQueue::new(OnPressure::Block, QUEUE_BYTES);
         assert!(matches!(queue.next(Duration::ZERO), NextBatch::Idle));
         queue.push(&batch([Verdict::Allow])).unwrap();
         queue.close();

@@ -32,21 +32,31 @@ pub(super) enum OnPressure {
     Drop,
 }
 
+/// How many bytes of lines wait for one sink, unless it says otherwise.
+pub(super) const QUEUE_BYTES: usize = 2 << 20;
+
 /// A sink, its name in logs, and what happens while its queue is full.
 pub struct NamedSink {
     pub(super) name: &'static str,
     pub(super) on_pressure: OnPressure,
+    pub(super) queue_bytes: usize,
     pub(super) sink: Box<dyn Sink>,
 }
 
 impl NamedSink {
     /// A sink for which events wait.
     pub fn blocking(name: &'static str, sink: impl Sink + 'static) -> Self {
-        Self { name, on_pressure: OnPressure::Block, sink: Box::new(sink) }
+        Self { name, on_pressure: OnPressure::Block, queue_bytes: QUEUE_BYTES, sink: Box::new(sink) }
     }
 
     /// A sink that loses events rather than have anything wait for it.
     pub fn dropping(name: &'static str, sink: impl Sink + 'static) -> Self {
-        Self { name, on_pressure: OnPressure::Drop, sink: Box::new(sink) }
+        Self { name, on_pressure: OnPressure::Drop, queue_bytes: QUEUE_BYTES, sink: Box::new(sink) }
+    }
+
+    /// The same sink, for which so many bytes of lines wait.
+    #[must_use]
+    pub fn with_queue(self, bytes: usize) -> Self {
+        Self { queue_bytes: bytes, ..self }
     }
 }

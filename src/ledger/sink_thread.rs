@@ -121,10 +121,10 @@ mod tests {
     use crate::decision::{Decision, Verdict};
     use crate::event::Kind;
     use crate::ledger::fresh_id;
-    use crate::ledger::sink::OnPressure;
+    use crate::ledger::sink::{OnPressure, QUEUE_BYTES};
 
     fn thread(sink: impl Sink + 'static) -> SinkThread {
-        let queue = Arc::new(SinkQueue::new(OnPressure::Block));
+        let queue = Arc::new(SinkQueue::new(OnPressure::Block, QUEUE_BYTES));
         SinkThread::new(
             NamedSink::blocking("test", sink),
             queue,

@@ -43,6 +43,7 @@ pub struct Metrics {
     events: IntCounter,
     events_dropped: Counters<Dropped>,
     spans: Counters<Export>,
+    log_records: Counters<Export>,
 }
 
 /// How long the parts of one exchange took. What did not happen is `None`.
@@ -121,11 +122,11 @@ impl Metrics {
                 "Events not written.",
                 "reason",
             )?,
-            spans: Counters::new(
+            spans: exports(r, "postern_spans_exported_total", "Spans by whether they were exported.")?,
+            log_records: exports(
                 r,
-                "postern_spans_exported_total",
-                "Spans by whether they were exported.",
-                "result",
+                "postern_log_records_exported_total",
+                "Events by whether they were exported.",
             )?,
             registry,
         })
@@ -289,6 +290,11 @@ impl Metrics {
         self.spans.add(result, n);
     }
 
+    /// Events were exported as log records, or given up.
+    pub fn log_records(&self, result: Export, n: u64) {
+        self.log_records.add(result, n);
+    }
+
     /// How many events were given to the sinks, and how many were not written, since the start.
     pub fn events_total(&self) -> (u64, u64) {
         (self.events.get(), self.events_dropped.total())
@@ -423,6 +429,11 @@ impl PolicyMetrics {
             self.age.with_label_values::<&str>(&[]).set(seconds);
         }
     }
+}
+
+/// What came of exports to a collector.
+fn exports(registry: &Registry, name: &str, help: &str) -> Result<Counters<Export>, Error> {
+    Counters::new(registry, name, help, "result")
 }
 
 /// CPU, memory, descriptors and threads under their usual names, and which build this is.

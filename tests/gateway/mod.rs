@@ -7,6 +7,7 @@ mod drain;
 mod events;
 mod explicit;
 mod limits;
+mod logs;
 mod refusals;
 mod reload;
 mod reverse;

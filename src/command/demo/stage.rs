@@ -12,7 +12,7 @@ use super::agent::{AgentAnswer, Ask, DemoAgent};
 use super::upstream::DemoUpstream;
 use crate::command::check;
 use crate::command::gateway::running::Running;
-use crate::command::gateway::sinks::EventSinks;
+use crate::command::gateway::sinks::{EventSinks, Exporters};
 use crate::command::private_directory::{PrivateDirectory, random_hex};
 use crate::drain::Drain;
 use crate::event::Event;
@@ -81,7 +81,8 @@ impl DemoStage {
         let surroundings = Surroundings { intercept: true, kubernetes: false };
         let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
         let events = Recorder::default();
-        let sinks = EventSinks { named: vec![NamedSink::blocking("demo", events.clone())], traces: None };
+        let named = vec![NamedSink::blocking("demo", events.clone())];
+        let sinks = EventSinks { named, exporters: Exporters::default() };
         let checked = checked.map_err(|problems| as_error(&problems))?;
         let running = Running::start(&settings, checked, watched, sinks)
             .await

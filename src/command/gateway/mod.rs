@@ -60,7 +60,7 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     let _announced = announce(config, &mut checked);
     let stdout = checked.settings.events.stdout.then(JsonLines::stdout).transpose()?;
     let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
-    let sinks = EventSinks::with_traces_of_environment(sinks);
+    let sinks = EventSinks::with_exporters_of_environment(sinks);
     let running = match Running::start(config, checked, watched, sinks).await {
         Ok(running) => running,
         Err(problems) => {

@@ -232,9 +232,14 @@ mod tests {
         fs::write(place.join("policy.yaml"), POLICY).unwrap();
         let surroundings = Surroundings { intercept: false, kubernetes: false };
         let (watched, checked) = check::read(&config, surroundings, SystemTime::now());
-        Running::start(&config, checked.unwrap(), watched, EventSinks::with_traces_of_environment(Vec::new()))
-            .await
-            .unwrap()
+        Running::start(
+            &config,
+            checked.unwrap(),
+            watched,
+            EventSinks::with_exporters_of_environment(Vec::new()),
+        )
+        .await
+        .unwrap()
     }
 
     #[tokio::test]

@@ -5,37 +5,65 @@ use std::sync::Arc;
 use crate::command::environment;
 use crate::event::Workload;
 use crate::ledger::NamedSink;
-use crate::ledger::traces::{TraceSettings, Traces};
+use crate::ledger::logs::{self, Logs};
+use crate::ledger::otlp::{OtlpSettings, Signal};
+use crate::ledger::traces::Traces;
+use crate::problem::Problem;
 use crate::telemetry::Metrics;
 
-/// The sinks, and the traces that the environment asks for. A mistake in the latter is logged and costs no traffic.
+/// The sinks, and the exporters that the environment asks for.
 pub(crate) struct EventSinks {
     pub(crate) named: Vec<NamedSink>,
-    pub(crate) traces: Option<TraceSettings>,
+    pub(crate) exporters: Exporters,
+}
+
+/// What is exported over OTLP. A mistake in the variables is logged and costs no traffic.
+#[derive(Debug, Default)]
+pub(crate) struct Exporters {
+    traces: Option<OtlpSettings>,
+    logs: Option<OtlpSettings>,
+}
+
+impl Exporters {
+    fn of_environment() -> Self {
+        let read = |signal: Signal, lost: &str| {
+            OtlpSettings::read(signal, &environment::variable).unwrap_or_else(|problem| {
+                warn(&[problem], lost);
+                None
+            })
+        };
+        Self {
+            traces: read(Signal::Traces, "no traces are exported"),
+            logs: read(Signal::Logs, "no logs are exported"),
+        }
+    }
 }
 
 impl EventSinks {
-    /// These sinks, and traces where the `OTEL_*` variables ask for them.
-    pub(crate) fn with_traces_of_environment(named: Vec<NamedSink>) -> Self {
-        let traces = TraceSettings::read(&environment::variable).unwrap_or_else(|problem| {
-            tracing::warn!(%problem, "no traces are exported");
-            None
-        });
-        Self { named, traces }
+    /// These sinks, and exporters where the `OTEL_*` variables ask for them.
+    pub(crate) fn with_exporters_of_environment(named: Vec<NamedSink>) -> Self {
+        Self { named, exporters: Exporters::of_environment() }
     }
 
-    /// All sinks, with the exporter of traces started. Traces are no evidence, so nothing waits for them.
+    /// All sinks, with the exporters started. Nothing waits for a collector: what it is sent is no evidence.
     pub(super) fn start(self, workload: &Workload, metrics: &Arc<Metrics>) -> Vec<NamedSink> {
-        let Self { mut named, traces } = self;
+        let Self { mut named, exporters: Exporters { traces, logs } } = self;
         match traces.map(|settings| Traces::start(&settings, workload, Arc::clone(metrics))) {
             Some(Ok(traces)) => named.push(NamedSink::dropping("traces", traces)),
-            Some(Err(problems)) => {
-                for problem in problems {
-                    tracing::warn!(%problem, "no traces are exported");
-                }
-            }
+            Some(Err(problems)) => warn(&problems, "no traces are exported"),
+            None => {}
+        }
+        match logs.map(|settings| Logs::start(&settings, workload, Arc::clone(metrics))) {
+            Some(Ok(logs)) => named.push(NamedSink::dropping("logs", logs).with_queue(logs::QUEUE_BYTES)),
+            Some(Err(problems)) => warn(&problems, "no logs are exported"),
             None => {}
         }
         named
+    }
+}
+
+fn warn(problems: &[Problem], lost: &str) {
+    for problem in problems {
+        tracing::warn!(%problem, "{lost}");
     }
 }

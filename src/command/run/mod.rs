@@ -85,7 +85,7 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
     ];
     let started = match checked {
         Ok(checked) => {
-            let sinks = EventSinks::with_traces_of_environment(sinks);
+            let sinks = EventSinks::with_exporters_of_environment(sinks);
             Running::start(&prepared.settings, checked, watched, sinks).await
         }
         Err(problems) => Err(problems),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, TE};
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -19,14 +20,12 @@ use tokio_rustls::TlsConnector;
 use crate::name::host::Host;
 use crate::tls::roots::{Alpn, UpstreamTls};
 
-/// The method of the collector's service (opentelemetry-proto, `collector/trace/v1/trace_service.proto`).
-const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 /// One byte for whether the message is compressed, and four for its length.
 const GRPC_PREFIX: usize = 5;
-/// The longest answer that is read: it holds a count of rejected spans.
+/// The longest answer that is read: it holds a count of what was rejected.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// The transport of OTLP.
@@ -38,10 +37,12 @@ pub enum OtlpProtocol {
 
 /// A client that connects anew for each batch. Batches come from a thread without a runtime, so the client keeps the
 /// runtime that it was built in.
-pub(super) struct OtlpClient {
+pub(in crate::ledger) struct OtlpClient {
     pub(super) runtime: Handle,
     pub(super) tls: Arc<UpstreamTls>,
     pub(super) protocol: OtlpProtocol,
+    /// The path of the collector's method for gRPC.
+    pub(super) method: &'static str,
     /// For connection, request and answer together.
     pub(super) timeout: Duration,
 }
@@ -55,7 +56,7 @@ impl fmt::Debug for OtlpClient {
 #[async_trait::async_trait]
 impl HttpClient for OtlpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let exchange = exchange(Arc::clone(&self.tls), self.protocol, request);
+        let exchange = exchange(Arc::clone(&self.tls), (self.protocol, self.method), request);
         let timeout = self.timeout;
         let task = self.runtime.spawn(async move { tokio::time::timeout(timeout, exchange).await });
         task.await??
@@ -64,7 +65,7 @@ impl HttpClient for OtlpClient {
 
 async fn exchange(
     tls: Arc<UpstreamTls>,
-    protocol: OtlpProtocol,
+    (protocol, method): (OtlpProtocol, &'static str),
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, HttpError> {
     let secure = request.uri().scheme_str() == Some("https");
@@ -73,7 +74,7 @@ async fn exchange(
     let socket = TcpStream::connect((host.as_str(), port)).await?;
     socket.set_nodelay(true)?;
     if !secure {
-        return over(socket, protocol, request).await;
+        return over(socket, (protocol, method), request).await;
     }
     let alpn = match protocol {
         OtlpProtocol::Http => Alpn::H1,
@@ -81,12 +82,12 @@ async fn exchange(
     };
     let config = tls.client_config(&Host::parse(&host)?, alpn);
     let name = ServerName::try_from(host)?;
-    over(TlsConnector::from(config).connect(name, socket).await?, protocol, request).await
+    over(TlsConnector::from(config).connect(name, socket).await?, (protocol, method), request).await
 }
 
 async fn over<S>(
     stream: S,
-    protocol: OtlpProtocol,
+    (protocol, method): (OtlpProtocol, &'static str),
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, HttpError>
 where
@@ -105,7 +106,7 @@ where
         OtlpProtocol::Grpc => {
             let (mut sender, connection) =
                 hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
-            let request = framed(request)?;
+            let request = framed(request, method)?;
             tokio::select! {
                 answer = async { whole(sender.send_request(request).await?).await } => unframed(answer?),
                 ended = connection => Err(ended.err().map_or_else(|| "the connection ended".into(), Into::into)),
@@ -124,10 +125,10 @@ fn plain(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
 }
 
 /// Frames the message as a unary call of gRPC (gRPC over HTTP2, "Requests").
-fn framed(request: Request<Bytes>) -> Result<Request<Full<Bytes>>, HttpError> {
+fn framed(request: Request<Bytes>, method: &'static str) -> Result<Request<Full<Bytes>>, HttpError> {
     let (mut parts, body) = request.into_parts();
     let mut uri = std::mem::take(&mut parts.uri).into_parts();
-    uri.path_and_query = Some(EXPORT.parse()?);
+    uri.path_and_query = Some(PathAndQuery::from_static(method));
     parts.uri = Uri::from_parts(uri)?;
     parts.headers.insert(CONTENT_TYPE, GRPC);
     parts.headers.insert(TE, TRAILERS);

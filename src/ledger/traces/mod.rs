@@ -2,98 +2,35 @@
 //!
 //! It is a sink that drops: no exchange waits for the collector.
 
-mod client;
-mod names;
 mod span;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, SpanData, SpanExporter};
-use tokio::runtime::Handle;
 
+use super::otlp::{self, OtlpSettings};
 use super::sink::Sink;
 use crate::decision::Verdict;
 use crate::event::{Event, Id, Kind, Workload};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Export;
-use crate::tls::roots::{TlsSettings, UpstreamTls};
-use client::OtlpClient;
-pub use client::OtlpProtocol;
 
 /// More open exchanges than a gateway can have; beyond that, the oldest lost the event that would have ended it.
 const OPEN: usize = 16_384;
-/// One export: connection, request and answer. The specification's default.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a shutdown waits for the last batch.
 const LAST: Duration = Duration::from_secs(3);
-const LOCAL_GRPC: &str = "http://localhost:4317";
+/// The method of the collector's service (opentelemetry-proto, `collector/trace/v1/trace_service.proto`).
+const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 /// Switching Protocols: a later refusal on the same exchange does not end it.
 const SWITCHED: u16 = 101;
-
-/// The settings of the standard `OTEL_*` variables that the SDK does not read by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceSettings {
-    pub protocol: OtlpProtocol,
-    /// Whether a variable names an endpoint; else the specification's default on this host is used.
-    pub endpoint: bool,
-    /// Roots that are trusted besides the system's.
-    pub roots: Vec<PathBuf>,
-    pub timeout: Duration,
-    /// `OTEL_SERVICE_NAME`, else `postern`.
-    pub service: String,
-}
-
-impl TraceSettings {
-    /// Reads the variables (OpenTelemetry Protocol Exporter, SDK Environment Variables); none where no traces are asked
-    /// for: they name neither an endpoint nor the exporter, or switch the SDK off.
-    ///
-    /// # Errors
-    /// A protocol that is not supported.
-    pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, Problem> {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let either = |what: &str| {
-            set(&format!("OTEL_EXPORTER_OTLP_TRACES_{what}"))
-                .or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{what}")))
-        };
-        let exporter = set("OTEL_TRACES_EXPORTER");
-        let endpoint = either("ENDPOINT").is_some();
-        let wanted = match exporter.as_deref() {
-            Some("otlp") => true,
-            Some(_) => false,
-            None => endpoint,
-        };
-        if !wanted || set("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-            return Ok(None);
-        }
-        let protocol = match either("PROTOCOL").as_deref() {
-            None | Some("http/protobuf") => OtlpProtocol::Http,
-            Some("grpc") => OtlpProtocol::Grpc,
-            Some(_) => {
-                let message = "expected http/protobuf or grpc; no traces are exported";
-                return Err(Problem::at("OTEL_EXPORTER_OTLP_PROTOCOL", message));
-            }
-        };
-        let timeout = either("TIMEOUT").and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
-        Ok(Some(Self {
-            protocol,
-            endpoint,
-            roots: either("CERTIFICATE").map(PathBuf::from).into_iter().collect(),
-            timeout: timeout.unwrap_or(TIMEOUT),
-            service: set("OTEL_SERVICE_NAME").unwrap_or_else(|| "postern".to_owned()),
-        }))
-    }
-}
 
 /// The sink. It keeps the events of each open exchange until the exchange ends.
 #[derive(Debug)]
@@ -109,29 +46,21 @@ impl Traces {
     /// # Errors
     /// Mistakes in the variables.
     pub fn start(
-        settings: &TraceSettings,
+        settings: &OtlpSettings,
         workload: &Workload,
         metrics: Arc<Metrics>,
     ) -> Result<Self, Vec<Problem>> {
-        let tls = TlsSettings { roots: settings.roots.clone(), ..TlsSettings::default() };
-        let client = OtlpClient {
-            runtime: Handle::current(),
-            tls: Arc::new(UpstreamTls::load(&tls, &[])?),
-            protocol: settings.protocol,
-            timeout: settings.timeout,
-        };
         let mut builder = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
-            .with_http_client(client);
-        if settings.protocol == OtlpProtocol::Grpc && !settings.endpoint {
-            builder = builder.with_endpoint(LOCAL_GRPC);
+            .with_http_client(settings.client(EXPORT)?);
+        if let Some(endpoint) = settings.default_endpoint() {
+            builder = builder.with_endpoint(endpoint);
         }
-        let exporter =
-            builder.build().map_err(|error| vec![Problem::at("OTEL_EXPORTER_OTLP", error.to_string())])?;
+        let exporter = builder.build().map_err(|error| vec![otlp::mistake(&error)])?;
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(CountedExporter { exporter, metrics })
-            .with_resource(resource(&settings.service, workload))
+            .with_resource(otlp::resource(&settings.service, workload))
             .build();
         Ok(Self { tracer: provider.tracer("postern"), provider, open: BTreeMap::new() })
     }
@@ -172,19 +101,6 @@ impl Sink for Traces {
     }
 }
 
-/// Describes this gateway; `OTEL_RESOURCE_ATTRIBUTES` adds to the attributes and wins.
-fn resource(service: &str, workload: &Workload) -> Resource {
-    let known =
-        [(names::NAMESPACE, &workload.namespace), (names::POD, &workload.pod), (names::NODE, &workload.node)];
-    let known = known.into_iter().filter(|(_, value)| !value.is_empty());
-    Resource::builder_empty()
-        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
-        .with_attributes(known.map(|(name, value)| KeyValue::new(name, value.clone())))
-        .with_detector(Box::new(EnvResourceDetector::new()))
-        .with_service_name(service.to_owned())
-        .build()
-}
-
 /// The exporter, which counts its spans.
 #[derive(Debug)]
 struct CountedExporter {
@@ -208,54 +124,5 @@ impl SpanExporter for CountedExporter {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.exporter.set_resource(resource);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(variables: &[(&str, &str)]) -> Result<Option<TraceSettings>, Problem> {
-        TraceSettings::read(&|name| {
-            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-        })
-    }
-
-    #[test]
-    fn traces_are_exported_where_an_endpoint_or_the_exporter_is_named() {
-        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
-        assert_eq!(read(&[]).unwrap(), None);
-        assert!(read(&[endpoint]).unwrap().is_some());
-        assert!(read(&[("OTEL_TRACES_EXPORTER", "otlp")]).unwrap().is_some());
-        assert_eq!(read(&[endpoint, ("OTEL_TRACES_EXPORTER", "none")]).unwrap(), None);
-        assert_eq!(read(&[endpoint, ("OTEL_SDK_DISABLED", "TRUE")]).unwrap(), None);
-    }
-
-    #[test]
-    fn the_variable_for_traces_counts_more_than_the_one_for_all_signals() {
-        let settings = read(&[
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317"),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
-            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
-            ("OTEL_EXPORTER_OTLP_TIMEOUT", "1500"),
-            ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem"),
-        ]);
-        let expected = TraceSettings {
-            protocol: OtlpProtocol::Grpc,
-            endpoint: true,
-            roots: vec!["/ca.pem".into()],
-            timeout: Duration::from_millis(1500),
-            service: "postern".to_owned(),
-        };
-        assert_eq!(settings.unwrap(), Some(expected));
-    }
-
-    #[test]
-    fn a_protocol_that_is_not_spoken_is_said() {
-        let problem = read(&[
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318"),
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
-        ]);
-        assert!(problem.unwrap_err().message.contains("http/protobuf or grpc"));
     }
 }

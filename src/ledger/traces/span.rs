@@ -10,7 +10,7 @@ use opentelemetry::trace::{
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::SdkTracer;
 
-use super::names;
+use super::super::otlp::names;
 use crate::decision::Verdict;
 use crate::event::{Event, Kind, Provider, Timestamp, TraceParent};
 
