@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{CallNote, CallVerdict, Input, Inputs, Judge, Start};
 use crate::config::limits;
+use crate::ledger::fresh_id;
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
 use crate::provider::answer::{
@@ -87,6 +88,7 @@ fn gate(policy: &Arc<Policy>, offered: &Offered) -> Gate {
         offered: offered.clone(),
         conversation: String::new(),
         typed: TypedLines::default(),
+        event_id: fresh_id,
     })
 }
 
