@@ -81,7 +81,11 @@ impl DemoStage {
         let surroundings = Surroundings { intercept: true, kubernetes: false };
         let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
         let events = Recorder::default();
-        let sinks = EventSinks { named: vec![NamedSink::blocking("demo", events.clone())], traces: None };
+        let sinks = EventSinks {
+            named: vec![NamedSink::blocking("demo", events.clone())],
+            traces: None,
+            store: None,
+        };
         let checked = checked.map_err(|problems| as_error(&problems))?;
         let running = Running::start(&settings, checked, watched, sinks)
             .await
