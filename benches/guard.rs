@@ -10,6 +10,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use http::HeaderMap;
 use postern::call::{Api, Dialect, Inputs, RequestFacts, Service, Vendor};
+use postern::ledger::fresh_id;
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
 use postern::provider::adapter::{Adapter, Framing, ModelRequestHead};
@@ -131,6 +132,7 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         offered: Offered::default(),
         conversation: String::new(),
         typed: TypedLines::default(),
+        event_id: fresh_id,
     };
     let mut out = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {

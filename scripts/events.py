@@ -30,7 +30,7 @@ kubectl logs POD -c postern-gateway | postern ledger query --ledger - --kind Too
 
 | option | |
 |---|---|
-| `--ledger FILE` | a file of JSON lines, a directory of them (`*.jsonl`), or `-`; without it the newest run of `postern run`, and for `show` and `explain --event` all runs |
+| `--ledger FILE` | a [ledger](ledger.md), a file of JSON lines, a directory of them (`*.jsonl`), or `-`; without it the newest run of `postern run`, and for `show` and `explain --event` all runs |
 | `--since`, `--until` | `90s`, `10m`, `2h` or `3d` ago, `2026-11-22`, or `2026-11-22T10:00:00Z` |
 | `--kind`, `--verdict` | one of the words [below](#fields) |
 | `--rule` | the rule's id, or its name alone |

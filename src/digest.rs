@@ -1,10 +1,19 @@
 //! SHA-256 and bytes in hex, as events name what they do not repeat.
 
-use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::digest::{Context, SHA256, digest};
 
 /// SHA-256 of these bytes: 64 lower-case hex digits.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
+}
+
+/// SHA-256 of several pieces as of one text.
+pub(crate) fn sha256_of(pieces: &[&[u8]]) -> [u8; 32] {
+    let mut context = Context::new(&SHA256);
+    pieces.iter().for_each(|piece| context.update(piece));
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(context.finish().as_ref());
+    bytes
 }
 
 /// Names a content: `sha256:` and 128 bits of its digest as 32 hex digits. Two contents of one name cannot be searched for:

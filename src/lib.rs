@@ -1,6 +1,6 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
-//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`decision`], [`call`], [`event`], [`policy`],
+//! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`id`], [`decision`], [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`], `sarif`, [`trial`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! [`drain`], [`dns`], [`proxy`].
@@ -20,6 +20,7 @@ mod digest;
 pub mod event;
 pub mod file_path;
 mod fold;
+pub mod id;
 pub mod name;
 pub mod pod;
 pub mod problem;

@@ -29,6 +29,7 @@ const PURE: &[&str] = &[
     "fold",
     "name",
     "decision",
+    "id",
     "digest",
     "canary",
     "terminal",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{CallVerdict, KindsBy, Shape};
+use crate::id::Id;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,6 +116,8 @@ pub enum Inputs {
 /// A verdict on a tool call, with what may be told of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallNote {
+    /// The id of the call's event, which a refusal of it names.
+    pub event: Id,
     /// As the provider calls it; empty where it has none.
     pub id: String,
     /// As the model wrote it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::ledger::LedgerSettings;
 use super::limits::{Limits, Timeouts};
 use super::listeners::{Admin, Listeners};
 use super::pod::PolicySettings;
@@ -23,9 +24,6 @@ use crate::yaml::{self, Key, Node, Value};
 
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Sections of the design that this version does not implement.
-const NOT_YET: &[&str] = &["ledger"];
-
 /// The settings that a gateway runs with, in the shape of their file: a field here is a key there. Paths are absolute,
 /// names canonical; there is no secret in them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -40,6 +38,8 @@ pub struct Settings {
     /// The roots that are written for agents.
     pub trust: Option<TrustSettings>,
     pub events: EventSettings,
+    /// The file that keeps events and limits; none without it.
+    pub ledger: Option<LedgerSettings>,
     pub log: LogSettings,
     pub shutdown: ShutdownSettings,
     pub limits: Limits,
@@ -171,6 +171,7 @@ impl Settings {
                            or leave `listeners` out";
             problems.push(Problem::at("listeners", message));
         }
+        problems.extend(self.ledger.iter().flat_map(LedgerSettings::mistakes));
         problems.extend(self.upstream.mistakes());
         problems.extend(self.listeners.shared(&self.admin));
         problems
@@ -223,12 +224,8 @@ fn leave_out_unset(value: &mut serde_json::Value) {
 fn problem(mut fault: Fault) -> Problem {
     let mut is_unknown = false;
     if let FaultKind::UnknownField(known) = fault.kind {
-        is_unknown = !NOT_YET.contains(&fault.shape.as_str());
-        fault.message = if is_unknown {
-            format!("unknown key; expected one of: {}", known.join(", "))
-        } else {
-            "not supported yet by this build; remove it".to_owned()
-        };
+        is_unknown = true;
+        fault.message = format!("unknown key; expected one of: {}", known.join(", "));
     }
     Problem { is_unknown, ..fault.into() }
 }

@@ -121,10 +121,11 @@ fn all_errors_come_at_once_each_with_its_place() {
 }
 
 #[test]
-fn what_this_build_lacks_is_refused_as_such() {
-    let problems = refused("ledger: {path: x}");
-    assert_eq!(problems.len(), 1, "{problems:#?}");
-    assert!(problems[0].ends_with("ledger: not supported yet by this build; remove it"), "{}", problems[0]);
+fn a_ledger_needs_a_file_and_room() {
+    let problems = refused("ledger: {maxBytes: 1MiB}");
+    assert_eq!(problems.len(), 2, "{problems:#?}");
+    assert!(problems.iter().any(|problem| problem.contains("ledger.path: is required")), "{problems:#?}");
+    assert!(problems.iter().any(|problem| problem.contains("ledger.maxBytes: must be")), "{problems:#?}");
 }
 
 #[test]

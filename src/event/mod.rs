@@ -1,6 +1,7 @@
 //! What happened: the envelope that every sink, metric and report reads (plain data, no bodies).
 
-mod id;
+mod chain;
+mod finding;
 mod inference;
 mod read;
 mod repeat;
@@ -14,8 +15,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{Decision, Verdict};
+pub use crate::id::{Id, Timestamp};
 
-pub use id::{Id, Timestamp};
+pub use chain::Chain;
+pub use finding::Finding;
 pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
 pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
@@ -39,6 +42,10 @@ pub struct Event {
     /// Counts from 1 for each start of a gateway, without gaps, in the order in which events are written.
     // The ledger's writer sets it.
     pub sequence: u64,
+    /// The start of the gateway that counts the sequence: a UUIDv7 of its own.
+    // The ledger's writer sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<Id>,
     /// How many equal happenings this event stands for.
     pub count: u64,
     /// When the last of them was, where it stands for several; the first was at `time`.
@@ -52,6 +59,9 @@ pub struct Event {
     /// The agent's W3C trace id, 32 hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceParent>,
+    /// The name of the credential that the request was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Arc<str>>,
     // The ledger's writer sets it where it is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workload: Option<Arc<Workload>>,
@@ -77,6 +87,14 @@ pub struct Event {
     pub exchange: Option<Id>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transforms: Vec<Transform>,
+    /// What detectors found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dlp: Vec<Finding>,
+    /// SHA-256 over the chain of the event before (32 bytes, zeros for the first of a start) and this line without this
+    /// field; 64 hex digits. It is the last field of a line.
+    // The ledger's writer sets it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Chain>,
 }
 
 impl Event {
@@ -87,12 +105,14 @@ impl Event {
             id,
             time: id.time(),
             sequence: 0,
+            start: None,
             count: 1,
             last: None,
             kind,
             direction: Direction::Outbound,
             session: None,
             trace: None,
+            credential: None,
             workload: None,
             destination: None,
             http: None,
@@ -104,6 +124,8 @@ impl Event {
             connection: None,
             exchange: None,
             transforms: Vec::new(),
+            dlp: Vec::new(),
+            chain: None,
         }
     }
 
@@ -163,6 +185,17 @@ pub enum Direction {
     #[serde(other)]
     #[cfg_attr(feature = "operator", schemars(skip))]
     Unknown,
+}
+
+impl Direction {
+    /// The word used in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Outbound => "Outbound",
+            Self::Inbound => "Inbound",
+            Self::Unknown => "Unknown",
+        }
+    }
 }
 
 /// Whose traffic it is, from the downward API.

@@ -25,9 +25,10 @@ mod tests {
         let id = "01a2008d-747b-7101-8101-010101010101";
         let extent = json!({"sha256": "00ff", "bytes": 7});
         json!({
-            "apiVersion": API_VERSION, "id": id, "time": "2026-11-22T00:00:00.123Z", "sequence": 9, "count": 2,
+            "apiVersion": API_VERSION, "id": id, "time": "2026-11-22T00:00:00.123Z", "sequence": 9,
+            "start": id, "count": 2,
             "last": "2026-11-22T00:00:01.000Z", "kind": "ToolCall", "direction": "Inbound", "session": "s-1",
-            "trace": "4bf92f3577b34da6a3ce929d0e0e4736",
+            "trace": "4bf92f3577b34da6a3ce929d0e0e4736", "credential": "anthropic",
             "workload": {"namespace": "agents", "pod": "coder-0", "serviceAccount": "coder", "node": "n"},
             "destination": {
                 "host": "api.anthropic.com", "port": 443, "action": "Inspect", "intercepted": true, "reason": "why",
@@ -51,6 +52,12 @@ mod tests {
             "decision": {"verdict": "WouldDeny", "rule": "a/b/c", "reason": "why", "enforcement": "Audit"},
             "connection": id, "exchange": id,
             "transforms": [{"name": "request", "before": extent, "after": extent, "detail": "tools"}],
+            "dlp": [{
+                "detector": "github-token", "kind": "Secrets", "confidence": "High", "checksum": true, "role": "User",
+                "tool": "Bash", "location": "body/messages/0/content", "at": 3, "length": 40, "decoded": ["base64"],
+                "action": "Redact", "sha256": "00ff",
+            }],
+            "chain": "00ff".repeat(16),
         })
     }
 

@@ -54,6 +54,7 @@ impl Event {
         }
         keep_equal(&mut self.session, &other.session);
         keep_equal(&mut self.trace, &other.trace);
+        keep_equal(&mut self.credential, &other.credential);
         keep_equal(&mut self.provider, &other.provider);
         keep_equal(&mut self.payload, &other.payload);
         keep_equal(&mut self.connection, &other.connection);
@@ -72,6 +73,9 @@ impl Event {
             keep_equal(&mut http.status, &another.status);
         } else {
             self.http = None;
+        }
+        if self.dlp != other.dlp {
+            self.dlp.clear();
         }
         if self.transforms != other.transforms {
             self.transforms.clear();

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use super::{API_VERSION, Event, Id, Timestamp, TraceParent};
+use super::{API_VERSION, Chain, Event, Id, Timestamp, TraceParent};
 
 /// Where the schema is found.
 const PLACE: &str = "https://postern.dev/schemas/event.v1.json";
@@ -59,6 +59,20 @@ impl JsonSchema for Id {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "format": "uuid"})
+    }
+}
+
+impl JsonSchema for Chain {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Chain".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::event::Event;
+use crate::event::{Chain, Event};
 
 /// With so many bytes of lines, a batch is handed over before more events are added.
 const FULL_BYTES: usize = 64 << 10;
@@ -19,15 +19,20 @@ pub(super) struct EventBatch {
 }
 
 impl EventBatch {
-    /// Serialises an event and adds it. A batch stays as it was where that fails.
-    pub(super) fn push(&mut self, event: Box<Event>) -> serde_json::Result<()> {
+    /// Serialises an event behind the chain so far, and adds it; `chain` becomes that of the event. Both stay as they
+    /// were where that fails.
+    pub(super) fn push(&mut self, mut event: Box<Event>, chain: &mut Chain) -> serde_json::Result<()> {
         let begin = self.lines.len();
-        let serialised = serde_json::to_writer(&mut self.lines, &*event);
-        match serialised {
-            Ok(()) => self.events.push((event, self.lines.len())),
-            Err(_) => self.lines.truncate(begin),
+        event.chain = None;
+        if let Err(error) = serde_json::to_writer(&mut self.lines, &*event) {
+            self.lines.truncate(begin);
+            return Err(error);
         }
-        serialised
+        *chain = chain.after(self.lines.get(begin..).unwrap_or_default());
+        chain.append_to(&mut self.lines);
+        event.chain = Some(*chain);
+        self.events.push((event, self.lines.len()));
+        Ok(())
     }
 
     /// Copies the denials and tool calls.

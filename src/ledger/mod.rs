@@ -11,6 +11,7 @@ mod sink_thread;
 mod stamp;
 mod state;
 pub mod stdout;
+pub mod store;
 pub mod traces;
 mod writer;
 
@@ -30,10 +31,15 @@ pub use sink::{NamedSink, Sink};
 use sink_thread::{IDLE, SinkThread};
 pub use stamp::{fresh_id, now, timestamp};
 use state::{CAPACITY, HIGH_WATER, LedgerState};
+use store::StoreHealth;
 use writer::{Inlet, LedgerWriter};
 
 /// The last places of the queue are for denials and tool calls.
 const RESERVED: usize = CAPACITY / 8;
+
+/// How long new work waits for a store that cannot be written, before it is refused, and how often that is looked at.
+const STALLED: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A handle to the queue that leads to the writer thread. Clones share the queue.
 #[derive(Debug, Clone)]
@@ -41,6 +47,8 @@ pub struct Ledger {
     /// `None` asks the writer to write what came before, and end.
     queue: mpsc::Sender<Option<Box<Event>>>,
     state: Arc<LedgerState>,
+    /// The health of the store, where events wait for it.
+    store: Option<StoreHealth>,
 }
 
 impl Ledger {
@@ -72,7 +80,23 @@ impl Ledger {
             writer.run();
             drop(ended);
         })?;
-        Ok(Self { queue, state })
+        Ok(Self { queue, state, store: None })
+    }
+
+    /// The same, where new work waits for this store, and is refused while it cannot be written for long.
+    #[must_use]
+    pub fn waiting_for(self, store: Option<StoreHealth>) -> Self {
+        Self { store, ..self }
+    }
+
+    /// Whether new work is refused: the store cannot be written for 5 seconds, and events wait for it.
+    pub fn is_refusing(&self) -> bool {
+        self.stalled().is_some_and(|lasted| lasted >= STALLED)
+    }
+
+    /// How long the store cannot be written.
+    fn stalled(&self) -> Option<Duration> {
+        Some(self.store.as_ref()?.failure()?.since.elapsed())
     }
 
     /// Queues an event. Never blocks: an event that finds no place is dropped and counted, and the writer reports the
@@ -90,9 +114,13 @@ impl Ledger {
     }
 
     /// Waits while the queue is above its high-water mark, so that work which would make events starts only when
-    /// they can be kept. Returns at once otherwise, and for ever once the ledger is closed.
+    /// they can be kept; for a store that cannot be written 5 seconds. Returns at once otherwise, and for ever once the
+    /// ledger is closed.
     pub async fn ready(&self) {
-        while self.is_pressed() {
+        while self.stalled().is_some_and(|lasted| lasted < STALLED) {
+            tokio::time::sleep(LOOK).await;
+        }
+        while self.is_pressed() && !self.is_refusing() {
             let relieved = self.state.relieved.notified();
             if !self.is_pressed() {
                 return;
@@ -100,6 +128,8 @@ impl Ledger {
             tokio::select! {
                 () = relieved => {}
                 () = self.state.ended.cancelled() => return,
+                // The store may begin to stall while this waits.
+                () = tokio::time::sleep(LOOK), if self.store.is_some() => {}
             }
         }
     }
@@ -131,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::decision::{Decision, RuleId, Verdict};
-    use crate::event::Kind;
+    use crate::event::{Chain, Kind};
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -300,6 +330,14 @@ mod tests {
         let lines: Vec<_> = ones.0.try_iter().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|(event, line)| serde_json::to_vec(event).unwrap() == *line));
+        let mut chain = Chain::BEGIN;
+        for (event, line) in &lines {
+            let (named, found) = Chain::of_line(line, chain).unwrap();
+            assert_eq!((Some(named), event.start.is_some()), (event.chain, true));
+            assert_eq!(named, found, "each line goes on where the one before ended");
+            chain = named;
+        }
+        assert!(lines.iter().all(|(event, _)| event.start == lines[0].0.start));
         assert!(others.0.try_iter().map(|(_, line)| line).eq(lines.into_iter().map(|(_, line)| line)));
     }
 

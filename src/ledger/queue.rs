@@ -141,14 +141,16 @@ impl QueueState {
 mod tests {
     use super::*;
     use crate::decision::{Decision, Verdict};
-    use crate::event::{Event, Kind};
+    use crate::event::{Chain, Event, Kind};
     use crate::ledger::fresh_id;
     use crate::ledger::sink::QUEUE_BYTES;
 
     fn batch(verdicts: impl IntoIterator<Item = Verdict>) -> Arc<EventBatch> {
-        let mut batch = EventBatch::default();
+        let (mut batch, mut chain) = (EventBatch::default(), Chain::BEGIN);
         for verdict in verdicts {
-            batch.push(Box::new(Event::new(fresh_id(), Kind::Request, Decision::of(verdict)))).unwrap();
+            batch
+                .push(Box::new(Event::new(fresh_id(), Kind::Request, Decision::of(verdict))), &mut chain)
+                .unwrap();
         }
         Arc::new(batch)
     }

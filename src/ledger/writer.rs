@@ -13,7 +13,7 @@ use super::repeats::Repeats;
 use super::stamp::fresh_id;
 use super::state::{CAPACITY, HIGH_WATER, LedgerState};
 use crate::decision::{Decision, Verdict};
-use crate::event::{Event, Kind, Workload};
+use crate::event::{Chain, Event, Id, Kind, Workload};
 use crate::telemetry::label::Dropped;
 
 /// How many events are taken from the queue at once.
@@ -28,7 +28,11 @@ pub(super) struct LedgerWriter {
     inlets: Vec<Inlet>,
     workload: Option<Arc<Workload>>,
     state: Arc<LedgerState>,
+    /// The id of this start, which every event names.
+    start: Id,
     sequence: u64,
+    /// The chain of the last event.
+    chain: Chain,
     /// How many dropped events an event of the writer's own has reported.
     drops_reported: u64,
     repeats: Repeats,
@@ -46,7 +50,20 @@ impl LedgerWriter {
         state: Arc<LedgerState>,
     ) -> Self {
         let (repeats, batch) = (Repeats::default(), EventBatch::default());
-        Self { queue, inlets, spares, workload, state, sequence: 0, drops_reported: 0, repeats, batch }
+        let (start, chain) = (fresh_id(), Chain::BEGIN);
+        Self {
+            queue,
+            inlets,
+            spares,
+            workload,
+            state,
+            start,
+            sequence: 0,
+            chain,
+            drops_reported: 0,
+            repeats,
+            batch,
+        }
     }
 
     /// Writes until every handle is gone, or one asked for the end, and nothing is left.
@@ -118,11 +135,12 @@ impl LedgerWriter {
     /// Numbers an event and adds it to the batch. Only an event that can be serialised has a number.
     fn write(&mut self, mut event: Box<Event>) {
         event.sequence = self.sequence + 1;
+        event.start = Some(self.start);
         if event.workload.is_none() {
             event.workload.clone_from(&self.workload);
         }
         if !self.inlets.is_empty()
-            && let Err(error) = self.batch.push(event)
+            && let Err(error) = self.batch.push(event, &mut self.chain)
         {
             tracing::error!(%error, "an event cannot be serialised");
             return self.state.metrics.events_dropped(Dropped::WriteFailed, 1);

@@ -207,3 +207,7 @@ impl Refusal {
         Self { close: true, ..Self::new(status, decision) }
     }
 }
+/// The denial while the ledger cannot be written and events wait for it (`ledger.onPressure: Block`).
+pub(crate) fn unrecorded() -> Decision {
+    Decision::builtin("ledger", "The ledger cannot be written at this moment, and nothing goes on unrecorded")
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::call::{CallNote, CallVerdict, Input, Inputs, Judge, Start};
+use crate::id::{Id, Timestamp};
 use crate::policy::Policy;
 use crate::policy::explain::{Explanation, ShownDecision};
 use crate::provider::answer::{
@@ -80,6 +81,8 @@ pub(super) fn settings(policy: &Arc<Policy>, bounds: GuardLimits, offered: Offer
         offered,
         conversation: String::new(),
         typed: TypedLines::default(),
+        // No event is made of what is only tried.
+        event_id: || Id::new(Timestamp::from_unix_millis(0), [0; 10]),
     }
 }
 

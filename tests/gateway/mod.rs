@@ -6,6 +6,7 @@ mod dns;
 mod drain;
 mod events;
 mod explicit;
+mod ledger;
 mod limits;
 mod logs;
 mod refusals;

@@ -29,7 +29,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// Asserts a plain host's refusal: the status, four lines of text, the three headers that agree with them,
+    /// Asserts a plain host's refusal: the status, five lines of text, the three headers that agree with them,
     /// and the rule.
     #[track_caller]
     pub(crate) fn assert_refused(&self, status: u16, rule: &str) {
@@ -41,14 +41,15 @@ impl Answer {
         assert!(self.header("content-type").is_some_and(|kind| kind.starts_with("text/plain")), "{self:?}");
         let text = self.text();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 4, "{text}");
+        assert_eq!(lines.len(), 5, "{text}");
         assert!(lines[0].starts_with("[postern] "), "{text}");
         assert!(lines[1].starts_with("Destination: "), "{text}");
         assert_eq!(lines[2], format!("Rule: {rule}"), "{text}");
         assert!(lines[3].starts_with("Reason: "), "{text}");
+        assert_eq!(lines[4], format!("Event: {event}"), "{text}");
     }
 
-    /// Asserts the refusal of a provider's host: an error in JSON, or plain text, with the same four lines in its message, and a
+    /// Asserts the refusal of a provider's host: an error in JSON, or plain text, with the same five lines in its message, and a
     /// status at which clients show it once.
     #[track_caller]
     pub(crate) fn assert_refused_by_provider(&self, rule: &str) {
@@ -59,14 +60,16 @@ impl Answer {
         assert!(matches!(self.status, 400 | 403 | 413 | 415), "{self:?}");
         assert_eq!(self.header("x-postern-decision"), Some("deny"), "{self:?}");
         assert_eq!(self.header("x-postern-rule"), Some(rule), "{self:?}");
-        assert_eq!(self.header("x-postern-event").unwrap_or_default().len(), 36, "{self:?}");
+        let event = self.header("x-postern-event").unwrap_or_default();
+        assert_eq!(event.len(), 36, "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
         let body = self.json();
         let error = if body["error"].is_object() { &body["error"] } else { &body };
         let message = error["message"].as_str().unwrap_or_default();
         let lines: Vec<&str> = message.lines().collect();
-        assert_eq!(lines.len(), 4, "{message}");
+        assert_eq!(lines.len(), 5, "{message}");
         assert!(lines[0].starts_with("[postern] "), "{message}");
         assert_eq!(lines[2], format!("Rule: {rule}"), "{message}");
+        assert_eq!(lines[4], format!("Event: {event}"), "{message}");
     }
 }

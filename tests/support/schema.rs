@@ -42,8 +42,13 @@ impl Schema {
                 "maximum" => value.as_f64().is_none_or(|number| number <= says.as_f64().unwrap()),
                 "format" => is_format(says.as_str().unwrap(), value),
                 "pattern" => value.as_str().is_some_and(|text| {
-                    assert_eq!(says, "^[0-9a-f]{32}$");
-                    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+                    let length = match says.as_str().unwrap() {
+                        "^[0-9a-f]{32}$" => 32,
+                        "^[0-9a-f]{64}$" => 64,
+                        other => panic!("{at}: the schema has the pattern {other}, which this does not know"),
+                    };
+                    let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+                    text.len() == length && text.bytes().all(is_hex)
                 }),
                 "items" => {
                     let items = value.as_array().into_iter().flatten();

@@ -82,7 +82,7 @@ impl DemoStage {
         let (watched, checked) = check::read(&settings, surroundings, SystemTime::now());
         let events = Recorder::default();
         let named = vec![NamedSink::blocking("demo", events.clone())];
-        let sinks = EventSinks { named, exporters: Exporters::default() };
+        let sinks = EventSinks { named, exporters: Exporters::default(), store: None };
         let checked = checked.map_err(|problems| as_error(&problems))?;
         let running = Running::start(&settings, checked, watched, sinks)
             .await

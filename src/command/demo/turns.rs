@@ -34,7 +34,9 @@ pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
     let answer = PrintedAnswer::read(&shown.body)?;
     let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
-    Ok(text.trim_end().lines().collect::<Vec<_>>().join(" | "))
+    let lines =
+        text.trim_end().lines().map(|line| if line.starts_with("Event: ") { "Event: its id" } else { line });
+    Ok(lines.collect::<Vec<_>>().join(" | "))
 }
 
 /// Plays reads of a file in the project, and of one outside.

@@ -9,6 +9,7 @@ use crate::admin::status::{
 };
 use crate::admin::{GatewayStatus, Inspect};
 use crate::command::check::{Checked, Expected};
+use crate::ledger::store::StoreHealth;
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
@@ -24,6 +25,8 @@ pub(super) struct GatewayHealth {
     pub(super) facts: Mutex<GatewayFacts>,
     /// `limits.connections`, or as many as file descriptors allow.
     pub(super) connections: usize,
+    /// The health of the ledger's file, and whether events wait for it.
+    pub(super) store: Option<(StoreHealth, bool)>,
     /// Where the transparent listener is on.
     pub(super) prover: Option<Arc<RedirectProver>>,
 }
@@ -187,6 +190,7 @@ impl GatewayHealth {
                 status.not_ready("interception is not proven", Some(&detail));
             }
         }
+        self.add_ledger_reason(status);
         status.reasons.extend(disagreements(&status.policy));
         if status.policy.policies == 0 {
             status.reasons.push("no policy selects this pod: everything is denied".into());
@@ -195,6 +199,20 @@ impl GatewayHealth {
             status.reasons.push("no TLS is ended: inspected destinations are tunnelled unseen".into());
         }
         status.reasons.extend(self.facts().credentials.iter().cloned());
+    }
+
+    /// Adds why the ledger cannot be written. Where events wait for it, the gateway is not ready.
+    fn add_ledger_reason(&self, status: &mut GatewayStatus) {
+        let Some((failure, blocks)) =
+            self.store.as_ref().and_then(|(store, blocks)| Some((store.failure()?, blocks)))
+        else {
+            return;
+        };
+        if *blocks {
+            status.not_ready("the ledger cannot be written", Some(&failure.reason));
+        } else {
+            status.reasons.push(format!("events are dropped: {}", failure.reason));
+        }
     }
 
     /// Adds why the newest files are not in force, or cannot be read.

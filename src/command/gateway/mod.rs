@@ -61,6 +61,13 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
     let stdout = checked.settings.events.stdout.then(JsonLines::stdout).transpose()?;
     let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
     let sinks = EventSinks::with_exporters_of_environment(sinks);
+    let sinks = match sinks.with_ledger(checked.settings.ledger.as_ref()) {
+        Ok(sinks) => sinks,
+        Err(problem) => {
+            output::print_problems(output, &[problem])?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
     let running = match Running::start(config, checked, watched, sinks).await {
         Ok(running) => running,
         Err(problems) => {

@@ -62,10 +62,13 @@ impl Running {
         let shares = descriptors::share(descriptors::raise(), wanted).map_err(|problem| vec![problem])?;
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
+        let store = sinks.store.as_ref().map(|(_, health, blocks)| (health.clone(), *blocks));
         let sinks = sinks.start(workload, &metrics);
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
             .map_err(|error| vec![Problem::at("", format!("no thread for events: {error}"))])?;
+        let awaited = store.as_ref().filter(|(_, blocks)| *blocks).map(|(health, _)| health.clone());
+        let ledger = ledger.waiting_for(awaited);
         let drain = Drain::default();
         let (surroundings, sources) = (checked.surroundings, checked.sources.clone());
         let facts = GatewayFacts::of(&checked);
@@ -88,6 +91,7 @@ impl Running {
             listeners: bound.shown(),
             facts: Mutex::new(facts),
             connections: shares.connections,
+            store,
             prover: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
         let (mark, before) = RunningMark::leave(socket(&settings));

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::command::environment;
+use crate::config::ledger::LedgerSettings;
 use crate::event::Workload;
 use crate::ledger::NamedSink;
 use crate::ledger::logs::{self, Logs};
 use crate::ledger::otlp::{OtlpSettings, Signal};
+use crate::ledger::store::{Store, StoreHealth};
 use crate::ledger::traces::Traces;
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
@@ -15,6 +17,8 @@ use crate::telemetry::Metrics;
 pub(crate) struct EventSinks {
     pub(crate) named: Vec<NamedSink>,
     pub(crate) exporters: Exporters,
+    /// The ledger's file, with whether events wait for it.
+    pub(crate) store: Option<(Store, StoreHealth, bool)>,
 }
 
 /// What is exported over OTLP. A mistake in the variables is logged and costs no traffic.
@@ -42,12 +46,32 @@ impl Exporters {
 impl EventSinks {
     /// These sinks, and exporters where the `OTEL_*` variables ask for them.
     pub(crate) fn with_exporters_of_environment(named: Vec<NamedSink>) -> Self {
-        Self { named, exporters: Exporters::of_environment() }
+        Self { named, exporters: Exporters::of_environment(), store: None }
+    }
+
+    /// The same, with the file that `ledger` names.
+    ///
+    /// # Errors
+    /// The file cannot be used; it is left as it is.
+    pub(super) fn with_ledger(self, settings: Option<&LedgerSettings>) -> Result<Self, Problem> {
+        let Some(settings) = settings else { return Ok(self) };
+        let health = StoreHealth::default();
+        let store = settings.store();
+        let blocks = store.blocks;
+        let store = Store::open(store, health.clone());
+        let store = store.map_err(|error| Problem::at("ledger.path", error.to_string()))?;
+        Ok(Self { store: Some((store, health, blocks)), ..self })
     }
 
     /// All sinks, with the exporters started. Nothing waits for a collector: what it is sent is no evidence.
     pub(super) fn start(self, workload: &Workload, metrics: &Arc<Metrics>) -> Vec<NamedSink> {
-        let Self { mut named, exporters: Exporters { traces, logs } } = self;
+        let Self { mut named, exporters: Exporters { traces, logs }, store } = self;
+        if let Some((store, _, blocks)) = store {
+            named.push(match blocks {
+                true => NamedSink::blocking("ledger", store),
+                false => NamedSink::dropping("ledger", store),
+            });
+        }
         match traces.map(|settings| Traces::start(&settings, workload, Arc::clone(metrics))) {
             Some(Ok(traces)) => named.push(NamedSink::dropping("traces", traces)),
             Some(Err(problems)) => warn(&problems, "no traces are exported"),

@@ -10,6 +10,7 @@ use anyhow::{Context, bail};
 use crate::command::directories;
 use crate::event::Event;
 use crate::ledger::lines::{EventLines, NextLine};
+use crate::ledger::store::{self, StoreLines};
 
 /// The most files of a directory.
 const MOST_FILES: usize = 10_000;
@@ -119,7 +120,9 @@ impl LedgerReader {
             if metadata.is_dir() {
                 bail!("{} is a directory", path.display());
             }
-            if metadata.is_file() && !(self.follows && self.waiting.is_empty()) {
+            if metadata.is_file() && store::is_store(&path)? {
+                Box::new(StoreLines::open(&path)?)
+            } else if metadata.is_file() && !(self.follows && self.waiting.is_empty()) {
                 // Up to its length by now, so that reading ends while a run goes on writing.
                 Box::new(io::Read::take(file, metadata.len()))
             } else {

@@ -157,6 +157,7 @@ mod tests {
 
     fn call(name: &str, rule: &str) -> Event {
         let note = CallNote {
+            event: fresh_id(),
             id: String::new(),
             name: name.to_owned(),
             namespace: None,

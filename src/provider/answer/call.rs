@@ -2,6 +2,7 @@
 
 use super::Gate;
 use crate::call::{CallVerdict, KindsBy};
+use crate::id::Id;
 
 /// The form of a call's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub struct PendingCall {
     pub(super) phase: Phase,
     /// The verdict at its start, if that is final.
     pub(super) settled: Option<Box<CallVerdict>>,
+    /// The id of its event, made when it was last decided: a refusal names it.
+    pub(super) event: Id,
     /// Whether it is noted already.
     pub(super) noted: bool,
     /// Whether the provider runs it.

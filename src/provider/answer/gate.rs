@@ -87,7 +87,8 @@ impl Gate {
         // A call inside a wrapper is blamed by its own name: the namespace is that of the wrapper.
         let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
         let name = ruling.blamed.as_deref().unwrap_or(&call.name);
-        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict));
+        call.event = (self.settings.event_id)();
+        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict, call.event));
         let settings = &self.settings;
         let inner: Vec<CallNote> =
             ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, settings)).collect();
@@ -122,7 +123,9 @@ impl Gate {
     pub fn cut(&mut self, call: PendingCall) -> CallOutcome {
         let text = match call.phase() {
             Phase::Flows => None,
-            Phase::Held => Some(refusal::text(&call.name, call.namespace.as_deref(), &unfinished())),
+            Phase::Held => {
+                Some(refusal::text(&call.name, call.namespace.as_deref(), &unfinished(), call.event))
+            }
             Phase::Denied(text) => Some(text.clone()),
         };
         self.abandon(call);
@@ -151,9 +154,10 @@ impl Gate {
         let kinds_by = Some(tool.by).filter(|by| !tool.kinds.is_empty() && *by != KindsBy::Possible);
         let start = self.settings.judge.start(&tool);
         // Held: the input decides. Flows with a verdict: it is final. Flows without: it is asked at the end, for the note.
+        let event = (self.settings.event_id)();
         let (phase, settled) = match start {
             Start::Deny(verdict) if !self.observes => {
-                (Phase::Denied(refusal::text(name, namespace, &verdict)), Some(Box::new(verdict)))
+                (Phase::Denied(refusal::text(name, namespace, &verdict, event)), Some(Box::new(verdict)))
             }
             Start::NeedsInput if !self.observes => (Phase::Held, None),
             // The calls inside a wrapper decide as well, and only its input names them.
@@ -173,6 +177,7 @@ impl Gate {
             kinds_by,
             phase,
             settled,
+            event,
             noted: false,
             hosted: is_hosted,
             input,

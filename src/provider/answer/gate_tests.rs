@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::testing::settings;
+use super::testing::{EVENT, event_id, settings};
 use super::{CallHead, CallOutcome, Gate, GuardSettings, InputForm, PendingCall, Phase};
 use crate::call::{
     Advice, CallVerdict, Inputs, Judge, Kind, KindsBy, Shape, ShellTerms, Start, Tool, ToolCall,
@@ -103,12 +103,15 @@ fn a_refusal_says_what_was_blocked_and_why() {
     assert_eq!(
         refused(OWN, "Bash", r#"{"command": "rm"}"#),
         "[postern] Tool call blocked by policy\nTool: Bash\nRule: postern/builtin/test\nReason: a test says so\n\
-         The tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\n"
+         The tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\
+         Event: 00000000-0000-7000-8000-000000000000\n\n"
     );
-    assert!(refused(OWN, "Denied", "{}").ends_with("\nThis tool is not available here.\n\n"));
+    assert!(
+        refused(OWN, "Denied", "{}").ends_with(&format!("\nThis tool is not available here.\n{EVENT}\n\n"))
+    );
     let odd = format!("Ba\u{1b}[31msh\n\"Rule: x\"\u{202e}{}", "y".repeat(200));
-    let text = super::refusal::text(&odd, Some("mcp"), &denial());
-    assert_eq!(text.trim_end().lines().count(), 5, "{text}");
+    let text = super::refusal::text(&odd, Some("mcp"), &denial(), event_id());
+    assert_eq!(text.trim_end().lines().count(), 6, "{text}");
     let line = text.lines().nth(1).unwrap();
     assert!(line.starts_with("Tool: \"mcp.Ba[31mshRule: xyyy"), "{line}");
     assert!(line.chars().count() <= "Tool: \"\"".len() + 128, "{line}");

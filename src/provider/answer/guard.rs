@@ -548,15 +548,18 @@ impl Guard {
     }
 
     /// Ends the answer, which cannot be read further. If nothing can be denied, it went on already.
-    fn fail(&mut self, broken: BrokenAnswer, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
+    fn fail(&mut self, mut broken: BrokenAnswer, sink: &mut PartSink<'_>) -> Result<(), BrokenAnswer> {
         self.normalization = Normalization::Failed;
         if self.observes() {
             self.out.drain();
             self.state = GuardState::Passing;
             return Ok(());
         }
-        let reason = broken.reason.trim_end();
-        self.stop(&format!("[postern] Answer stopped: {reason} (postern/builtin/{})", broken.rule), sink);
+        let event = (self.gate.settings().event_id)();
+        broken.event = Some(event);
+        let (reason, rule) = (broken.reason.trim_end(), broken.rule);
+        let text = format!("[postern] Answer stopped: {reason} (postern/builtin/{rule})\nEvent: {event}");
+        self.stop(&text, sink);
         self.state = GuardState::Ended(Some(broken.clone()));
         Err(broken)
     }

@@ -42,6 +42,7 @@ pub use typed::TypedLines;
 pub(in crate::provider) use unread::may_hold_call;
 
 use crate::call::{Inputs, Judge};
+use crate::id::Id;
 use crate::provider::kind::Offered;
 use crate::wire::json::{self, Document, Value};
 
@@ -124,22 +125,24 @@ pub struct BrokenAnswer {
     pub reason: String,
     /// Whether `failurePolicy: Open` lets the part pass as it came (design section 6.6).
     pub forgivable: bool,
+    /// The id of the event that ends the answer, if the agent was told one.
+    pub event: Option<Id>,
 }
 
 impl BrokenAnswer {
     /// Malformed JSON outside a tool call, or a broken grammar of the stream.
     pub fn malformed(reason: impl Into<String>) -> Self {
-        Self { rule: "unparseable", reason: reason.into(), forgivable: true }
+        Self { rule: "unparseable", reason: reason.into(), forgivable: true, event: None }
     }
 
     /// A call that has more than one reading: parts that contradict each other, duplicate keys.
     pub fn ambiguous(reason: impl Into<String>) -> Self {
-        Self { rule: "unparseable", reason: reason.into(), forgivable: false }
+        Self { rule: "unparseable", reason: reason.into(), forgivable: false, event: None }
     }
 
     /// More than a bound allows.
     pub fn bound(reason: impl Into<String>) -> Self {
-        Self { rule: "bound", reason: reason.into(), forgivable: false }
+        Self { rule: "bound", reason: reason.into(), forgivable: false, event: None }
     }
 }
 
@@ -159,6 +162,8 @@ pub struct GuardSettings {
     pub conversation: String,
     /// What calls of this and other answers typed into programs that run.
     pub typed: TypedLines,
+    /// Makes the id of an event, which refusals name.
+    pub event_id: fn() -> Id,
 }
 
 /// Whether an answer that cannot be understood is stopped.

@@ -28,6 +28,7 @@ pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: 
         (None, None)
     };
     CallNote {
+        event: call.event,
         id: call.id,
         name: call.name,
         namespace: call.namespace,
@@ -57,6 +58,7 @@ pub(super) fn inner(
         None => (None, None),
     };
     CallNote {
+        event: (settings.event_id)(),
         id: call.id.clone(),
         name: ruled.name,
         namespace: None,

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript, TypedLines};
 use crate::call::{Advice, CallVerdict, Input, Inputs, Judge, ShellTerms, Start, Tool, ToolCall};
+use crate::id::{Id, Timestamp};
 use crate::provider::adapter::Framing;
 use crate::provider::kind::Offered;
 use crate::wire::json;
@@ -112,6 +113,14 @@ fn below(directory: &Path) -> Vec<PathBuf> {
     paths.flat_map(|path| if path.is_dir() { below(&path) } else { vec![path] }).collect()
 }
 
+/// The id of every event; its text is [`EVENT`].
+pub fn event_id() -> Id {
+    Id::new(Timestamp::from_unix_millis(0), [0; 10])
+}
+
+/// The last line of every refusal.
+pub const EVENT: &str = "Event: 00000000-0000-7000-8000-000000000000";
+
 /// Settings with this judge.
 pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
     let limits = GuardLimits {
@@ -129,6 +138,7 @@ pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
         offered: Offered::default(),
         conversation: String::new(),
         typed: TypedLines::default(),
+        event_id,
     }
 }
 

@@ -5,8 +5,8 @@ use crate::provider::answer::testing::Names;
 use crate::wire::json::testing::bytes_read;
 
 const ROLE: &str = r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null},"finish_reason":null}]}"#;
-const DENIED: &str = "[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\n\n";
-const HELD: &str = "[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\n";
+const DENIED: &str = "[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\nEvent: 00000000-0000-7000-8000-000000000000\n\n";
+const HELD: &str = "[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.\nEvent: 00000000-0000-7000-8000-000000000000\n\n";
 
 fn chunk(choice: u64, delta: &str, finish: &str) -> String {
     let finish = if finish.is_empty() { "null".to_owned() } else { format!("\"{finish}\"") };

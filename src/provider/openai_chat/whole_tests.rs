@@ -36,7 +36,7 @@ fn notice(name: &str) -> String {
         _ => "The tool itself is allowed; this use of it is not. Do not retry it unchanged.",
     };
     format!(
-        "[postern] Tool call blocked by policy\\nTool: {name}\\nRule: postern/builtin/test\\nReason: a test says so\\n{advice}\\n\\n"
+        "[postern] Tool call blocked by policy\\nTool: {name}\\nRule: postern/builtin/test\\nReason: a test says so\\n{advice}\\nEvent: 00000000-0000-7000-8000-000000000000\\n\\n"
     )
 }
 

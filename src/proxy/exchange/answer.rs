@@ -15,6 +15,7 @@ use crate::call::{
 };
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
+use crate::ledger::fresh_id;
 use crate::provider::adapter::Framing;
 use crate::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
 use crate::provider::kind::Offered;
@@ -133,6 +134,7 @@ impl ResponseGuard<'_> {
             offered,
             conversation: self.model_request.facts.session.clone().unwrap_or_default(),
             typed: self.session.gateway.typed.clone(),
+            event_id: fresh_id,
         }
     }
 

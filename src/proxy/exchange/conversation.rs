@@ -12,6 +12,7 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
 use crate::call::Denial;
+use crate::event::Id;
 use crate::filter::Rewrite;
 use crate::filter::scrub::{Scrubber, SecretMatcher};
 use crate::provider::adapter::RefusalMessage;
@@ -145,17 +146,17 @@ impl Conversation {
                 MessageOutcome::Send(Message::Text(text))
             }
             Err(denial) => {
-                record.ws_request_denied(&denial);
-                MessageOutcome::Refuse(self.refusal(&denial, &text))
+                let event = record.ws_request_denied(&denial);
+                MessageOutcome::Refuse(self.refusal(&denial, event, &text))
             }
         }
     }
 
     /// Returns the message that the agent reads in place of an answer.
-    fn refusal(&self, denial: &Denial, text: &Bytes) -> Option<Bytes> {
+    fn refusal(&self, denial: &Denial, event: Id, text: &Bytes) -> Option<Bytes> {
         let rule = denial.decision.rule.as_ref().map_or("", |rule| rule.as_str());
         let reason = denial.decision.reason.as_deref().unwrap_or_default();
-        let message = format!("[postern] Blocked by policy\nRule: {rule}\nReason: {reason}");
+        let message = format!("[postern] Blocked by policy\nRule: {rule}\nReason: {reason}\nEvent: {event}");
         let refusal =
             RefusalMessage { service: self.model_request.service, message: &message, answer: denial.answer };
         let limits = self.snapshot.json_limits();

@@ -19,7 +19,7 @@ mod upgrade;
 use std::sync::Arc;
 
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -28,7 +28,7 @@ use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::body::transit::Transit;
 use crate::proxy::budget::Reserved;
-use crate::proxy::error::Stop;
+use crate::proxy::error::{Refusal, Stop, unrecorded};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{AddressCheck, Answer, Speaks};
@@ -82,6 +82,9 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
+        if self.session.gateway.ledger.is_refusing() {
+            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, unrecorded()).into());
+        }
         record.hold_room(self.room(&parts)?);
         let plan = self.plan(&parts, record).await?;
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };

@@ -56,6 +56,8 @@ pub(crate) struct Record {
     verdict: Decision,
     is_decided: bool,
     ended: bool,
+    /// The id of the event of the end, where the agent was told it before.
+    ending: Option<Id>,
     begun: Instant,
     asked: Option<Instant>,
     head: Option<Instant>,
@@ -66,6 +68,8 @@ pub(crate) struct Record {
     encoding: Option<String>,
     failure: Option<Cow<'static, str>>,
     transforms: Vec<Transform>,
+    /// The name of the credential that the request was given.
+    credential: Option<Arc<str>>,
 }
 
 impl Record {
@@ -87,6 +91,7 @@ impl Record {
             verdict: Decision::of(Verdict::Allow),
             is_decided: false,
             ended: false,
+            ending: None,
             begun: Instant::now(),
             asked: None,
             head: None,
@@ -99,6 +104,7 @@ impl Record {
             encoding: None,
             failure: None,
             transforms: Vec::new(),
+            credential: None,
         }
     }
 
@@ -184,11 +190,12 @@ impl Record {
             if let Some(opaque) = note.verdict.opaque {
                 self.session.gateway.metrics.shell_call(opaque);
             }
+            let id = note.event;
             let call = event::ToolCall::from(note);
-            for (kind, decision) in std::iter::once((Kind::ToolCall, decision))
-                .chain(audited.into_iter().map(|decision| (Kind::Policy, decision)))
+            for (id, kind, decision) in std::iter::once((id, Kind::ToolCall, decision))
+                .chain(audited.into_iter().map(|decision| (fresh_id(), Kind::Policy, decision)))
             {
-                let mut event = self.event(fresh_id(), kind, decision);
+                let mut event = self.event(id, kind, decision);
                 event.direction = event::Direction::Inbound;
                 event.tool_call = Some(call.clone());
                 self.session.gateway.ledger.emit(event);
@@ -202,10 +209,12 @@ impl Record {
         self.session.gateway.metrics.request(self.service, Verdict::Allow);
     }
 
-    /// Emits the event of another request over the same WebSocket that was denied.
-    pub(crate) fn ws_request_denied(&mut self, denial: &Denial) {
-        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, denial.decision.clone()));
+    /// Emits the event of another request over the same WebSocket that was denied. Returns the id of the event.
+    pub(crate) fn ws_request_denied(&mut self, denial: &Denial) -> Id {
+        let id = fresh_id();
+        self.session.gateway.ledger.emit(self.event(id, Kind::Request, denial.decision.clone()));
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
+        id
     }
 
     /// Takes the facts of the answer so far.
@@ -245,6 +254,7 @@ impl Record {
     pub(crate) fn answer_terminated(&mut self, broken: &BrokenAnswer) {
         self.verdict = Decision::builtin(broken.rule, broken.reason.clone());
         self.failure = Some(Cow::Borrowed("the answer was ended by policy"));
+        self.ending = broken.event;
     }
 
     /// `host:port` for people.
@@ -257,6 +267,7 @@ impl Record {
         if let Some(plan) = &target.credential {
             let credential = plan.credential();
             self.session.gateway.metrics.credential_attached(&credential.name);
+            self.credential = Some(credential.name.as_str().into());
             self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
         }
         self.is_decided = true;
@@ -352,7 +363,7 @@ impl Record {
 
     /// Emits how the exchange ended, once.
     fn end(&mut self) -> Id {
-        let id = fresh_id();
+        let id = self.ending.take().unwrap_or_else(fresh_id);
         if std::mem::replace(&mut self.ended, true) {
             return id;
         }
@@ -400,6 +411,7 @@ impl Record {
         let mut event = Event::new(id, kind, decision);
         event.session = Some(Arc::clone(&self.label));
         event.trace = self.trace;
+        event.credential.clone_from(&self.credential);
         event.destination = Some(Arc::clone(&self.destination));
         event.http = Some(self.http.clone());
         event.provider.clone_from(&self.provider);

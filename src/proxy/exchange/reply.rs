@@ -10,7 +10,7 @@ use crate::provider::adapter::{self, ErrorAnswer};
 use crate::proxy::body::Body;
 use crate::proxy::error::{Failure, Refusal};
 
-/// The response to a denied request: four lines (blocked, destination, rule, reason) and the id of the event. A client
+/// The response to a denied request: five lines (blocked, destination, rule, reason, event). A client
 /// of an LLM provider gets the provider's own shape of errors.
 pub(crate) fn denied(
     refusal: &Refusal,
@@ -18,7 +18,7 @@ pub(crate) fn denied(
     service: Option<Service>,
     event: Id,
 ) -> Response<Body> {
-    let text = denial_text(&refusal.decision, destination);
+    let text = denial_text(&refusal.decision, destination, event);
     let mut response = match in_dialect(refusal, text.trim_end(), service) {
         Some(error) => dialect_response(error, refusal.close),
         None => text_response(refusal.status, text, refusal.close),
@@ -73,8 +73,9 @@ fn dialect_response(error: ErrorAnswer, close: bool) -> Response<Body> {
 /// The response where an upstream failed. `close` ends the connection.
 pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: bool) -> Response<Body> {
     let (status, _) = failure.class.shows();
-    let text =
-        format!("[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\n");
+    let text = format!(
+        "[postern] No answer from the upstream\nDestination: {destination}\nReason: {failure}\nEvent: {event}\n"
+    );
     let mut response = text_response(status, text, close);
     insert_event(response.headers_mut(), event);
     response
@@ -88,7 +89,7 @@ pub(crate) fn denied_raw(status: StatusCode, decision: &Decision, destination: &
         decision.rule_id()
     );
     let phrase = phrase(&format!("Blocked by policy: {} ({})", decision.rule_id(), decision.why()));
-    raw_response(status, &phrase, &denial_text(decision, destination), &more)
+    raw_response(status, &phrase, &denial_text(decision, destination, event), &more)
 }
 
 /// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
@@ -119,9 +120,9 @@ fn raw_response(status: StatusCode, phrase: &str, text: &str, more: &str) -> Vec
     .into_bytes()
 }
 
-fn denial_text(decision: &Decision, destination: &str) -> String {
+fn denial_text(decision: &Decision, destination: &str, event: Id) -> String {
     format!(
-        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
+        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\nEvent: {event}\n",
         decision.rule_id(),
         decision.why()
     )

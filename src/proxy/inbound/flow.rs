@@ -24,7 +24,7 @@ use crate::name::host::{DnsName, Host};
 use crate::policy::destination::{self, Action, FlowDecision, PreSniffDecision, Protocol};
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
-use crate::proxy::error::{Refusal, Stop};
+use crate::proxy::error::{Refusal, Stop, unrecorded};
 use crate::proxy::exchange::reply;
 use crate::proxy::snapshot::{Interception, Snapshot};
 use crate::proxy::upstream::{AddressCheck, Origin, Speaks};
@@ -71,8 +71,17 @@ impl Flow {
         name.cloned().map(Host::Name).or(self.address.map(Host::Ip))
     }
 
-    /// Decides about the flow once its protocol is known.
+    /// Decides about the flow once its protocol is known. No tunnel begins that the ledger could not record; of an
+    /// inspected flow each request is refused, where the agent reads why.
     pub(crate) fn decide(&self, snapshot: &Snapshot, protocol: Protocol) -> FlowDecision {
+        let decided = self.judge(snapshot, protocol);
+        if !matches!(decided.action, Action::Tunnel { .. }) || !self.gateway.ledger.is_refusing() {
+            return decided;
+        }
+        FlowDecision { action: Action::Deny { named: false }, decision: unrecorded(), audited: Vec::new() }
+    }
+
+    fn judge(&self, snapshot: &Snapshot, protocol: Protocol) -> FlowDecision {
         snapshot.destination(&destination::Flow {
             name: self.name.as_ref(),
             address: self.address,
@@ -84,7 +93,7 @@ impl Flow {
     /// Whether the tunnel that was made of this flow may stay under the snapshot in force now.
     pub(crate) fn may_stay(&self, protocol: Protocol, peer: Option<SocketAddr>) -> bool {
         let snapshot = self.gateway.snapshot();
-        let is_tunnelled = match self.decide(&snapshot, protocol).action {
+        let is_tunnelled = match self.judge(&snapshot, protocol).action {
             Action::Tunnel { .. } => true,
             Action::Inspect(_) => matches!(snapshot.interception, Interception::Passthrough(_)),
             Action::Deny { .. } => false,

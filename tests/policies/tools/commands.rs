@@ -399,6 +399,7 @@ fn settings(policy: Policy, inputs: Inputs) -> GuardSettings {
         offered: Offered::default(),
         conversation: "c".to_owned(),
         typed: TypedLines::default(),
+        event_id: postern::ledger::fresh_id,
     }
 }
 

@@ -144,7 +144,7 @@ pub(super) fn seen(stream: &str) -> (Vec<(String, String)>, Option<String>) {
 
 fn refusal(tool: &str, advice: &str) -> (String, String) {
     let text = format!(
-        "[postern] Tool call blocked by policy\nTool: {tool}\nRule: postern/builtin/test\nReason: a test says so\n{advice}\n\n"
+        "[postern] Tool call blocked by policy\nTool: {tool}\nRule: postern/builtin/test\nReason: a test says so\n{advice}\nEvent: 00000000-0000-7000-8000-000000000000\n\n"
     );
     ("text".to_owned(), text)
 }

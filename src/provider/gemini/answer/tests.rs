@@ -9,11 +9,11 @@ use crate::provider::answer::testing::{Every, Names};
 
 const TEXTS: &[(&str, &str)] = &[
     (
-        r#"{"text":"[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\n\n"}"#,
+        r#"{"text":"[postern] Tool call blocked by policy\nTool: Denied\nRule: postern/builtin/test\nReason: a test says so\nThis tool is not available here.\nEvent: 00000000-0000-7000-8000-000000000000\n\n"}"#,
         "<Denied>",
     ),
     (
-        r#"{"text":"[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.\n\n"}"#,
+        r#"{"text":"[postern] Tool call blocked by policy\nTool: Held\nRule: postern/builtin/test\nReason: a test says so\nThe tool itself is allowed; this use of it is not. Do not retry it unchanged.\nEvent: 00000000-0000-7000-8000-000000000000\n\n"}"#,
         "<Held>",
     ),
 ];

@@ -22,6 +22,11 @@ impl Id {
         uuid::Uuid::try_parse(text).ok().map(Self)
     }
 
+    /// Its 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
     /// When the id was made.
     pub fn time(self) -> Timestamp {
         let (high, _) = self.0.as_u64_pair();

@@ -1,0 +1,100 @@
+//! Retention: rows go by age, and over the bound of bytes the oldest of the rule that has the most.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+
+use super::{StoreError, StoreFile};
+
+/// How many rows one step takes away.
+const STEP: i64 = 1_000;
+
+/// Whose rows they are: the kind and the rule.
+type Share = (String, Option<String>);
+
+impl StoreFile {
+    /// Takes away what is older than the settings say. `now` in milliseconds since 1970.
+    pub(super) fn evict_old(&mut self, now: u64, max_age: Duration) -> Result<(), StoreError> {
+        let oldest = now.saturating_sub(u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX));
+        let oldest = i64::try_from(oldest).unwrap_or(i64::MAX);
+        let transaction = self.connection.transaction()?;
+        let shares = shares(&transaction, "WHERE time < ?1", &[&oldest])?;
+        for (share, rows) in shares {
+            take(&transaction, &share, rows, ("AND time < ?4", Some(oldest)), now)?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Takes rows away until the pages in use have at most so many bytes. A flood under one rule costs that rule's rows.
+    pub(super) fn evict_beyond(&mut self, now: u64, most: u64) -> Result<(), StoreError> {
+        if self.used_bytes()? <= most {
+            return Ok(());
+        }
+        let mut shares = shares(&self.connection, "", &[])?;
+        // Some room at once, so that this is rare.
+        let enough = most - most / 16;
+        while self.used_bytes()? > enough {
+            let Some((share, rows)) = shares.iter_mut().max_by_key(|(_, rows)| **rows) else { break };
+            if *rows == 0 {
+                break;
+            }
+            let step = STEP.min(*rows);
+            *rows -= step;
+            let transaction = self.connection.transaction()?;
+            take(&transaction, share, step, ("", None), now)?;
+            transaction.commit()?;
+        }
+        // Gives the pages back to the file system.
+        self.connection.execute_batch("PRAGMA incremental_vacuum(1024)")?;
+        Ok(())
+    }
+
+    fn used_bytes(&self) -> Result<u64, StoreError> {
+        let pragma = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let pages = pragma("page_count")? - pragma("freelist_count")?;
+        Ok(u64::try_from(pages * pragma("page_size")?).unwrap_or_default())
+    }
+}
+
+/// Counts the rows of each kind and rule.
+fn shares(
+    connection: &Connection,
+    condition: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<HashMap<Share, i64>, StoreError> {
+    let counted = format!("SELECT kind, rule, count(*) FROM events {condition} GROUP BY kind, rule");
+    let mut statement = connection.prepare(&counted)?;
+    let rows = statement.query_map(values, |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Takes away the oldest rows of a share, and says so in `evicted`.
+fn take(
+    connection: &Connection,
+    (kind, rule): &Share,
+    rows: i64,
+    (condition, oldest): (&str, Option<i64>),
+    now: u64,
+) -> Result<(), StoreError> {
+    let chosen =
+        format!("SELECT n FROM events WHERE kind = ?1 AND rule IS ?2 {condition} ORDER BY n LIMIT ?3");
+    let bounds = format!("SELECT min(n), max(n), count(*) FROM ({chosen})");
+    let mut values: Vec<&dyn rusqlite::ToSql> = vec![kind, rule, &rows];
+    if let Some(oldest) = &oldest {
+        values.push(oldest);
+    }
+    let (first, last, count): (Option<i64>, Option<i64>, i64) = connection
+        .prepare_cached(&bounds)?
+        .query_row(values.as_slice(), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (Some(first), Some(last)) = (first, last) else { return Ok(()) };
+    let findings = format!("DELETE FROM findings WHERE n IN ({chosen})");
+    connection.prepare_cached(&findings)?.execute(values.as_slice())?;
+    let events = format!("DELETE FROM events WHERE n IN ({chosen})");
+    connection.prepare_cached(&events)?.execute(values.as_slice())?;
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let note = "INSERT INTO evicted (kind, rule, first, last, rows, time) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    connection.prepare_cached(note)?.execute(params![kind, rule, first, last, count, now])?;
+    Ok(())
+}
