@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsPartialSuccess, ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
@@ -182,6 +184,17 @@ fn a_collector_that_refuses_is_counted_and_costs_no_traffic() {
         assert!(test.gateway.log().contains("events are not exported as logs"), "{}", test.gateway.log());
         assert!(test.gateway.terminate().success());
     }
+}
+
+#[test]
+fn records_that_a_collector_rejects_of_a_batch_are_counted() {
+    let partial = ExportLogsPartialSuccess { rejected_log_records: 1, error_message: "too old".to_owned() };
+    let answer = ExportLogsServiceResponse { partial_success: Some(partial) }.encode_to_vec();
+    let collector = Upstream::build().script(move |_| Some(Reply::of(200, answer.clone()))).start();
+    let test = exporting(&endpoint(&collector), |setup| setup);
+    assert_eq!(ask(&test, "/status/200"), 200);
+    test.gateway.wait_for_metric(EXPORTED, &FAILED, 1.0);
+    test.gateway.wait_for_metric(EXPORTED, &[("result", "success")], 1.0);
 }
 
 #[test]

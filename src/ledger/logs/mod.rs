@@ -4,9 +4,11 @@
 //! counted only when they end.
 
 mod record;
+mod rejected;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use opentelemetry::InstrumentationScope;
@@ -22,6 +24,7 @@ use crate::event::{Event, Workload};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Export;
+use rejected::CountingClient;
 
 /// The most records of a batch.
 const RECORDS: usize = 512;
@@ -55,10 +58,12 @@ impl Logs {
         workload: &Workload,
         metrics: Arc<Metrics>,
     ) -> Result<Self, Vec<Problem>> {
+        let rejected = Arc::default();
+        let client = CountingClient { client: settings.client(EXPORT)?, rejected: Arc::clone(&rejected) };
         let mut builder = OtlpLogExporter::builder()
             .with_http()
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
-            .with_http_client(settings.client(EXPORT)?)
+            .with_http_client(client)
             .with_timeout(settings.timeout);
         if let Some(endpoint) = settings.default_endpoint() {
             builder = builder.with_endpoint(endpoint);
@@ -70,6 +75,7 @@ impl Logs {
             scope: InstrumentationScope::builder("postern").with_version(env!("CARGO_PKG_VERSION")).build(),
             runtime: Handle::current(),
             metrics,
+            rejected,
             failed: None,
             lost: 0,
         };
@@ -140,6 +146,8 @@ struct BatchSender {
     scope: InstrumentationScope,
     runtime: Handle,
     metrics: Arc<Metrics>,
+    /// How many records of the last batch that was taken the collector rejected.
+    rejected: Arc<AtomicU64>,
     /// When the last batch was given up; none while the collector takes them.
     failed: Option<Instant>,
     /// Records lost since then.
@@ -160,7 +168,9 @@ impl BatchSender {
         let outcome: OTelSdkResult = self.runtime.block_on(self.exporter.export(LogBatch::new(&batch)));
         match outcome {
             Ok(()) => {
-                self.metrics.log_records(Export::Success, count);
+                let rejected = self.rejected.swap(0, Ordering::Relaxed).min(count);
+                self.metrics.log_records(Export::Success, count - rejected);
+                self.metrics.log_records(Export::Failure, rejected);
                 if self.failed.take().is_some() {
                     tracing::warn!(lost = self.lost, "events are exported as logs again");
                     self.lost = 0;

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::event::Workload;
 use crate::problem::Problem;
 use crate::tls::roots::{TlsSettings, UpstreamTls};
-use client::OtlpClient;
+pub(super) use client::OtlpClient;
 pub use client::OtlpProtocol;
 
 /// One export: connection, request and answer. The specification's default.
