@@ -10,6 +10,7 @@ mod limits;
 mod refusals;
 mod reload;
 mod reverse;
+mod rules;
 mod streaming;
 mod tls;
 mod traces;
