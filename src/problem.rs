@@ -10,6 +10,8 @@ pub struct Problem {
     pub file: String,
     /// Line and column, both from 1, where the parser knows them.
     pub position: Option<(usize, usize)>,
+    /// The text of the field and a byte of it, where the problem is about that part.
+    pub part: Option<Box<(String, usize)>>,
     /// The field, in the form `spec.tools[2].when.any[0]`; empty for the whole document.
     pub path: String,
     /// What is wrong and what was expected.
@@ -25,7 +27,15 @@ impl Problem {
     /// A problem at a field.
     pub fn at(path: impl Into<String>, message: impl Into<String>) -> Self {
         let (path, message) = (path.into(), message.into());
-        Self { file: String::new(), position: None, path, message, unread: None, is_unknown: false }
+        Self {
+            file: String::new(),
+            position: None,
+            part: None,
+            path,
+            message,
+            unread: None,
+            is_unknown: false,
+        }
     }
 
     /// A problem at a field whose file could not be read.

@@ -24,7 +24,7 @@ pub(super) type Constraint = (String, Value);
 
 /// The constraints of a policy's spec.
 pub(super) fn of_spec() -> Vec<Constraint> {
-    [whole(), destinations(), tools(), conditions(), credentials()].concat()
+    [whole(), destinations(), tools(), conditions(), rules(), credentials()].concat()
 }
 
 /// The constraints of a selector.
@@ -154,6 +154,21 @@ fn tools() -> Vec<Constraint> {
     ];
     let mut constraints = vec![("tools".to_owned(), named())];
     constraints.extend(under("tools[]", fields));
+    constraints
+}
+
+/// What expressions say is the webhook's to judge.
+fn rules() -> Vec<Constraint> {
+    let fields = [
+        ("", json!({"required": ["name", "when", "action"]})),
+        ("name", name()),
+        ("when", json!({"minLength": 1, "maxLength": 1024})),
+        ("reason", json!({"maxLength": 256})),
+    ];
+    let list =
+        json!({"maxItems": 64, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
+    let mut constraints = vec![("rules".to_owned(), list)];
+    constraints.extend(under("rules[]", fields));
     constraints
 }
 

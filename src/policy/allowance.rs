@@ -46,6 +46,17 @@ struct RecentRequests {
     counts: [u32; WINDOW as usize],
 }
 
+/// What a credential has used so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Used {
+    /// Since 00:00 UTC.
+    pub tokens_today: u64,
+    /// In the last 60 seconds.
+    pub requests_this_minute: u64,
+    /// Denied tool calls since the last allowed one, under the policy in force.
+    pub denials_in_a_row: u64,
+}
+
 /// A limit that is reached.
 struct ReachedLimit<'a> {
     limit: &'a Limit,
@@ -85,6 +96,19 @@ impl Allowances {
         used.recent.count();
         let recorded = Some(judgement.decision).filter(|decision| decision.verdict == Verdict::WouldDeny);
         Ok(recorded.or(judgement.audited))
+    }
+
+    /// What a credential has used so far.
+    pub fn used(&self, policy: &Policy, credential: Option<&str>, now: SystemTime) -> Used {
+        let mut counters = self.lock();
+        let used = usage_of(&mut counters, credential);
+        used.advance(seconds(now));
+        let denials = if *used.revision == *policy.revision() { used.denials } else { 0 };
+        Used {
+            tokens_today: used.tokens,
+            requests_this_minute: used.recent.total(),
+            denials_in_a_row: denials,
+        }
     }
 
     /// Counts the tokens of an answer, input and output, as its provider reports them.

@@ -138,6 +138,7 @@ pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
         sections.destinations.retain(|(_, rule)| rule.names_provider());
         sections.destinations.shrink_to_fit();
         sections.tools = Vec::new();
+        sections.rules = Vec::new();
     });
     for labels in pods {
         select(&mut judged, labels);

@@ -8,7 +8,7 @@ use crate::yaml::read::{self, Context, Fault, FaultKind};
 use crate::yaml::{self, Node};
 
 /// Fields of the language that this version does not implement.
-const NOT_YET: &[&str] = &["spec.rules", "spec.dataLoss", "spec.models", "spec.routes", "spec.toolOutputs"];
+const NOT_YET: &[&str] = &["spec.dataLoss", "spec.models", "spec.routes", "spec.toolOutputs"];
 
 const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 
@@ -24,7 +24,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
     let mut documents = Vec::new();
     let mut problems = Vec::new();
     for node in nodes {
-        match document(file, node) {
+        match document(file, text, node) {
             Ok(document) => documents.push(document),
             Err(found) => problems.extend(found),
         }
@@ -33,13 +33,14 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
 }
 
 /// Reads one document. What it says is judged too, as far as it could be read.
-fn document(file: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
+fn document(file: &str, text: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     let (document, faults) = read::read::<Document>(&mut root, &Context::default());
     let mut problems: Vec<Problem> = faults.into_iter().map(|fault| problem(fault).in_file(file)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
     let found = lower::lower(&document).err().unwrap_or_default();
     document.origin.add(&mut problems, found);
+    problems.iter_mut().for_each(|problem| yaml::part::locate(text, problem));
     if problems.is_empty() { Ok(document) } else { Err(problems) }
 }
 

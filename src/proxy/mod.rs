@@ -30,6 +30,7 @@ use crate::telemetry::metrics::Metrics;
 use crate::wire::http1::{Bound, Violation};
 use budget::Budget;
 use canary::Canaries;
+use exchange::rules::FailingRules;
 use snapshot::Snapshot;
 
 /// How many answers and conversations are remembered with their blocked calls.
@@ -48,6 +49,8 @@ pub struct Gateway {
     pub(crate) allowances: Allowances,
     /// The blocked calls of conversations that providers keep.
     pub(crate) blocked: BlockedCalls,
+    /// The rules that had no value.
+    pub(crate) failing_rules: FailingRules,
     /// What tool calls typed into programs that run.
     pub(crate) typed: TypedLines,
     /// The names that the resolver gave addresses, where there is one.
@@ -75,6 +78,7 @@ impl Gateway {
             budget,
             allowances: Allowances::default(),
             blocked: BlockedCalls::new(BLOCKED),
+            failing_rules: FailingRules::default(),
             typed: TypedLines::default(),
             names,
         })

@@ -2,6 +2,7 @@
 
 pub(crate) mod field;
 pub(crate) mod origin;
+pub(crate) mod part;
 pub(crate) mod read;
 mod tree;
 

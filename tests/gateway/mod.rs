@@ -12,6 +12,7 @@ mod logs;
 mod refusals;
 mod reload;
 mod reverse;
+mod rules;
 mod streaming;
 mod tls;
 mod traces;

@@ -1,6 +1,7 @@
 //! LLM providers behind the gateway: which of their endpoints are open, and what is said of each request.
 
 mod endpoints;
+mod facts;
 mod limits;
 mod record;
 mod rules;

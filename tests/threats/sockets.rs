@@ -356,3 +356,19 @@ fn a_changed_policy_decides_the_next_message_of_an_open_websocket() {
     connection.send(create(json!({})));
     assert_eq!(answer(&mut connection), called("get_weather"));
 }
+
+#[test]
+fn rules_over_facts_are_asked_of_each_message() {
+    let rule = "rules: [{name: models, when: '!event.provider.models.all(m, m == \"gpt-5\")', action: Deny, reason: No}]";
+    let room = Room::new(rule, whole);
+    let mut connection = room.open();
+
+    connection.send(create(json!({"model": "gpt-5-pro"})));
+    let refused = answer(&mut connection);
+    assert!(refused[0].to_string().contains("/models"), "{refused:?}");
+    assert_eq!(room.heard().len(), 0);
+
+    connection.send(create(json!({})));
+    assert_eq!(answer(&mut connection).last().unwrap()["type"], "response.completed");
+    assert_eq!(room.heard().len(), 1);
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::known_fields::KnownFields;
 use crate::policy::document::{
     Action, Audit, Credential, Destination, Document, Enforcement, FailurePolicy, HostedAction, Permission,
-    Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
+    Rule, RuleAction, Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
 };
 
 /// The policy without anything that it opens: its selectors, Deny rules, switches that are set to strict, limits and
@@ -42,6 +42,13 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
     for rule in written.tools.iter().filter(|rule| rule.action == Some(ToolAction::Deny)) {
         spec.tools.push(ToolRule { name: names.free(&rule.name), ..widened(known, rule) });
     }
+    for rule in written.rules.iter().filter(|rule| rule.action == Some(RuleAction::Deny)) {
+        if known.knows(rule, "spec.rules[]") {
+            spec.rules.push(rule.named(names.free(&rule.name)));
+        } else {
+            spec.destinations.extend(everything(&mut names, &rule.name));
+        }
+    }
     for credential in written.credentials.iter().filter(|credential| credential.require == Some(true)) {
         if is_scoped && known.knows(credential, "spec.credentials[]") {
             spec.credentials.push(credential.clone());
@@ -62,7 +69,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     if newest.pod_selector != former.pod_selector || newest.enforcement != former.enforcement {
         return None;
     }
-    let of_tools = spec.tools.iter().map(|rule| &rule.name);
+    let of_tools = spec.tools.iter().map(|rule| &rule.name).chain(spec.rules.iter().map(|rule| &rule.name));
     let mut names =
         RuleNames(spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).cloned().collect());
     let is_open = |rule: &&Destination| rule.action != Some(Action::Deny);
@@ -79,6 +86,11 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     for rule in opens.chain(denies) {
         if !has(&spec.tools, rule) {
             spec.tools.push(rule.named(names.free(&rule.name)));
+        }
+    }
+    for rule in former.rules.iter().filter(|rule| rule.action == Some(RuleAction::Deny)) {
+        if !has(&spec.rules, rule) {
+            spec.rules.push(rule.named(names.free(&rule.name)));
         }
     }
     for credential in newest.credentials.iter().filter(|each| former.credentials.contains(each)) {
@@ -122,6 +134,12 @@ trait NamedRule: PartialEq + Sized {
 }
 
 impl NamedRule for Destination {
+    fn named(&self, name: String) -> Self {
+        Self { name, ..self.clone() }
+    }
+}
+
+impl NamedRule for Rule {
     fn named(&self, name: String) -> Self {
         Self { name, ..self.clone() }
     }

@@ -16,7 +16,7 @@ enum Outcome {
 use Outcome::{Fails, Is, Refused};
 
 fn outcome(source: &str) -> Outcome {
-    match compile(source).map(|expression| expression.holds(&Facts::default())) {
+    match compile(source).map(|expression| expression.holds(&Facts::default(), u64::MAX)) {
         Ok(Ok(value)) => Is(value),
         Ok(Err(failure)) => Fails(failure),
         Err(_) => Refused,

@@ -181,6 +181,19 @@ pub(super) const EVENT: &[Field] = &[
     field!("spent.denialsInARow", FieldType::Int, "Denied tool calls without an allowed one between, of the pod and the credential", f => int(f.denials_in_a_row)),
 ];
 
+/// The fields of which nothing is known yet, by the beginnings of their paths.
+const UNKNOWN: &[&str] = &[
+    "workload.",
+    "http.status",
+    "provider.responseModel",
+    "provider.organization",
+    "provider.maxTokens",
+    "conversation.",
+    "usage.",
+    "toolCall.",
+    "dlp",
+];
+
 /// The fields of an element of `event.provider.tools`.
 pub(super) const TOOL: &[Field] = &[
     element("name", FieldType::Text(NAME), "The tool's name", |o| text(Some(tool(o)?.name))),
@@ -217,6 +230,12 @@ const fn element(
 }
 
 impl Field {
+    /// Whether the gateway knows it of a request. The others are of tool calls, answers and what is not built yet.
+    pub fn is_known(&self) -> bool {
+        let unknown = |prefix: &&str| self.path.starts_with(prefix);
+        !UNKNOWN.iter().any(unknown)
+    }
+
     /// The last part of its path.
     pub(super) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)

@@ -8,6 +8,7 @@ mod check;
 mod cost;
 mod eval;
 mod fields;
+mod fold;
 mod functions;
 mod kind;
 mod lex;
@@ -20,6 +21,8 @@ mod value;
 
 #[cfg(test)]
 mod conformance_tests;
+#[cfg(test)]
+mod documentation;
 #[cfg(test)]
 mod tests;
 
@@ -113,18 +116,25 @@ impl Expression {
         self.cost
     }
 
-    /// Whether it holds for an event.
+    /// Whether it holds for an event; the evaluation may cost so much.
     ///
     /// # Errors
     /// What keeps it from having a value.
-    pub fn holds(&self, facts: &Facts<'_>) -> Result<bool, Failure> {
-        Evaluation::new(facts, self.cost).bool(&self.root)
+    pub fn holds(&self, facts: &Facts<'_>, most_cost: u64) -> Result<bool, Failure> {
+        Evaluation::new(facts, self.cost.min(most_cost)).bool(&self.root)
     }
 
-    /// Whether it reads one of these fields of the event.
-    pub fn reads(&self, paths: &[&str]) -> bool {
+    /// The fields that it reads and of which nothing is known yet, and where.
+    pub fn unknown_fields(&self) -> Vec<(&'static Field, usize)> {
         let mut fields = Vec::new();
         self.root.fields(&mut fields);
-        fields.iter().any(|field| paths.contains(&field.path))
+        fields.retain(|(field, _)| !field.is_known());
+        fields.dedup_by_key(|(_, offset)| *offset);
+        fields
+    }
+
+    /// The value that it has for every event of this kind and direction; none where other facts decide.
+    pub fn settled(&self, stage: &Facts<'_>) -> Option<bool> {
+        fold::settled(&self.root, stage, self.cost)
     }
 }

@@ -108,13 +108,13 @@ impl Node {
         }
     }
 
-    /// The fields of the event that it reads.
-    pub(super) fn fields(&self, into: &mut Vec<&'static Field>) {
+    /// The fields of the event that it reads, and where.
+    pub(super) fn fields(&self, into: &mut Vec<(&'static Field, usize)>) {
         if let NodeKind::Field(field) = &self.what {
-            into.push(field);
+            into.push((field, self.offset));
         }
         if let NodeKind::Has(fields) = &self.what {
-            into.extend(fields);
+            into.extend(fields.iter().map(|field| (*field, self.offset)));
         }
         self.children().into_iter().for_each(|child| child.fields(into));
     }

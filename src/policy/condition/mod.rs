@@ -28,7 +28,7 @@ use super::shown::shown;
 use crate::yaml::field;
 
 pub(super) use param::Param;
-pub(super) use pattern::RegexBudget;
+pub(super) use pattern::{RegexBudget, compile};
 
 /// A compiled `when`.
 #[derive(Debug)]

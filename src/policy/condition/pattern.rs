@@ -42,7 +42,8 @@ impl Operator for Patterns {
     }
 }
 
-fn compile(source: &str, room: &mut RegexBudget) -> Result<Regex, String> {
+/// Compiles an expression within the room of its policy.
+pub(in crate::policy) fn compile(source: &str, room: &mut RegexBudget) -> Result<Regex, String> {
     if source.is_empty() {
         return Err("is empty, and matches every text".to_owned());
     }

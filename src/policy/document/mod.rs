@@ -12,6 +12,7 @@ pub use super::section::destination::written::{Action, Destination, Endpoint, Pr
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
 pub use super::section::limits::WrittenLimits;
+pub use super::section::rule::written::{Rule, RuleAction};
 pub use super::section::shell::{ShellFiles, WrittenShell};
 pub use super::section::switch::Permission;
 pub use super::section::tool::written::{Comparison, Scalar, ToolAction, ToolRule, When};
@@ -128,6 +129,9 @@ pub struct Spec {
     /// `toolDefault`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolRule>,
+    /// Rules over the facts of requests, as expressions in CEL. A request goes on where no Deny rule of any policy holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
     /// What rules see of shell commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<WrittenShell>,

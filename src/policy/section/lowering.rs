@@ -13,7 +13,7 @@ pub(in crate::policy) struct Lowering<'a> {
     pub(in crate::policy) owner: &'a Owner,
     pub(in crate::policy) kind: Option<Kind>,
     pub(in crate::policy) origin: &'a Origin,
-    /// Of destinations and tools.
+    /// Of destinations, tools and rules.
     pub(super) rule_names: RuleNames<'a>,
     pub(in crate::policy) problems: Problems,
 }
@@ -28,7 +28,7 @@ impl<'a> Lowering<'a> {
         Self { owner, kind, origin, rule_names: RuleNames::default(), problems }
     }
 
-    /// Judges the name of a rule at `path`, which no other destination or tool of the policy has.
+    /// Judges the name of a rule at `path`, which no other destination, tool rule or rule of the policy has.
     pub(super) fn rule_name(&mut self, path: &str, name: &'a str) {
         self.rule_names.add(path, name, &mut self.problems);
     }
@@ -41,6 +41,10 @@ pub(in crate::policy) struct Problems(Vec<Problem>);
 impl Problems {
     pub(in crate::policy) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem::at(path, message));
+    }
+
+    pub(in crate::policy) fn push(&mut self, problem: Problem) {
+        self.0.push(problem);
     }
 
     /// Returns the value, or notes its mistake at a field.

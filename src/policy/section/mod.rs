@@ -13,6 +13,7 @@ pub mod limits;
 mod lowering;
 pub mod page;
 mod provider_state;
+pub mod rule;
 pub mod shell;
 pub mod switch;
 mod text;
@@ -106,6 +107,7 @@ sections! {
     destinations: destination::Destinations,
     tool_default: tool_default::ToolDefault,
     tools: tool::Tools,
+    rules: rule::FactRules,
     shell: shell::Shell,
     hosted_tools: hosted_tools::HostedTools,
     provider_state: provider_state::ProviderState,

@@ -135,7 +135,8 @@ impl Conversation {
             service: self.model_request.service,
             dialect: self.model_request.dialect,
         };
-        let read = reader.message(&self.model_request.asked(), &text, &mut record).and_then(|text| {
+        let read = reader.message(&self.model_request.asked(), &text, &self.allowance, &mut record);
+        let read = read.and_then(|text| {
             let recorded = self.allowance.admit(snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
             Ok(text)

@@ -7,6 +7,7 @@ use super::record::Record;
 use crate::call::{CallNote, Denial};
 use crate::decision::Decision;
 use crate::policy::Policy;
+use crate::policy::allowance::Used;
 use crate::policy::credential::Credential;
 use crate::provider::answer::Guard;
 use crate::proxy::Gateway;
@@ -24,8 +25,13 @@ impl Allowance {
         Self { gateway: Arc::clone(gateway), credential: credential.map(Arc::clone) }
     }
 
+    /// What was used so far.
+    pub(crate) fn used(&self, policy: &Policy, now: SystemTime) -> Used {
+        self.gateway.allowances.used(policy, self.name(), now)
+    }
+
     /// The name under which limits count.
-    fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&str> {
         self.credential.as_ref().map(|credential| credential.name.as_str())
     }
 

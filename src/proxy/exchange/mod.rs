@@ -13,6 +13,7 @@ pub(crate) mod preview;
 pub(crate) mod record;
 pub(crate) mod reply;
 mod response;
+pub(crate) mod rules;
 mod target;
 mod upgrade;
 
@@ -40,6 +41,7 @@ use enforce::Allowance;
 use model_request::{ModelRequest, RequestReader, exhausted};
 use record::Record;
 use response::switches_protocols;
+use rules::RuleQuestion;
 use target::UpstreamTarget;
 use upgrade::{Socket, SocketTraffic, Upgrade};
 
@@ -89,7 +91,12 @@ impl Exchange<'_> {
         let plan = self.plan(&parts, record).await?;
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let allowance = plan.target.allowance(&self.session.gateway);
-        let (model_request, body) = self.read(&mut parts, &plan, &allowance, record).await?;
+        let (model_request, body) = self.read(&mut parts, &plan, record).await?;
+        self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
+        if model_request.is_some() && !plan.is_upgrade {
+            let recorded = allowance.admit(self.snapshot.policy())?;
+            record.emit_audits(recorded.into_iter().collect());
+        }
         // Where the agent sent it. All that follows hangs on the target alone.
         let target = plan.target;
         self.edit(&mut parts.headers, &target, upgrade.is_some());
@@ -168,7 +175,6 @@ impl Exchange<'_> {
         &mut self,
         parts: &mut Parts,
         plan: &RequestPlan,
-        allowance: &Allowance,
         record: &mut Record,
     ) -> Result<(Option<ModelRequest>, Option<RequestBody>), Stop> {
         let service = plan.target.service.and_then(|service| Some((service, service.dialect?)));
@@ -194,9 +200,32 @@ impl Exchange<'_> {
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
         let (model_request, body) = reader.read(parts, incoming, record).await?;
-        let recorded = allowance.admit(self.snapshot.policy())?;
-        record.emit_audits(recorded.into_iter().collect());
         Ok((Some(model_request), Some(body)))
+    }
+
+    /// Asks the rules over facts. A WebSocket to a model is asked about here, and each of its requests by itself.
+    fn ask_rules(
+        &self,
+        parts: &Parts,
+        (model_request, body): (Option<&ModelRequest>, Option<&RequestBody>),
+        allowance: &Allowance,
+        record: &Record,
+    ) -> Result<(), Stop> {
+        let streamed = self.incoming.as_ref().filter(|incoming| !incoming.is_end_stream());
+        let payload = match (body.and_then(RequestBody::bytes), streamed) {
+            (Some(whole), _) => Some(record.announced().unwrap_or(whole.len() as u64)),
+            (None, Some(streamed)) => streamed.size_hint().exact(),
+            (None, None) => Some(0),
+        };
+        let question = RuleQuestion {
+            session: self.session,
+            snapshot: &self.snapshot,
+            allowance,
+            path: parts.uri.path(),
+            asked: model_request.map(|model_request| &model_request.facts),
+            payload,
+        };
+        Ok(question.ask(record)?)
     }
 
     /// Removes and adds the fields of the hop to the upstream.

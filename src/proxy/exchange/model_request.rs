@@ -8,9 +8,11 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
 use super::buffer::{self, BufferError};
+use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
-use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
+use super::rules::RuleQuestion;
+use crate::call::{Api, Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
@@ -98,11 +100,12 @@ impl RequestReader<'_> {
         Ok((model_request, RequestBody::whole(edited, Some(reserved))))
     }
 
-    /// Decides about a message of a WebSocket. Returns the text to send.
+    /// Decides about a message of a WebSocket, by the rules over its facts too. Returns the text to send.
     pub(crate) fn message(
         &self,
         asked: &ModelRequestHead<'_>,
         text: &Bytes,
+        allowance: &Allowance,
         record: &mut Record,
     ) -> Result<Bytes, Denial> {
         let drafted = match self.draft(asked, text) {
@@ -115,6 +118,15 @@ impl RequestReader<'_> {
         };
         record.model_request_read(&drafted.facts);
         record.emit_audits(drafted.recorded);
+        let question = RuleQuestion {
+            session: self.session,
+            snapshot: self.snapshot,
+            allowance,
+            path: asked.path,
+            asked: Some(&drafted.facts),
+            payload: Some(text.len() as u64),
+        };
+        question.ask(record)?;
         if let Some(conversation) = &drafted.facts.answered_conversation {
             self.session.gateway.blocked.forget(conversation);
         }

@@ -35,6 +35,15 @@ const SHOWN: usize = 256;
 /// Fields in which agents name the session of a request.
 const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
 
+/// What the events of an exchange say of its request.
+pub(crate) struct RecordedRequest<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) trace: Option<TraceParent>,
+    pub(crate) destination: &'a event::Destination,
+    pub(crate) http: &'a Http,
+    pub(crate) provider: Option<&'a event::Provider>,
+}
+
 /// One exchange. Dropping it ends it: an agent that hangs up is recorded too.
 pub(crate) struct Record {
     session: Arc<Session>,
@@ -139,6 +148,22 @@ impl Record {
                 reason: None,
             });
         }
+    }
+
+    /// What its events say of the request.
+    pub(crate) fn shown(&self) -> RecordedRequest<'_> {
+        RecordedRequest {
+            session: &self.label,
+            trace: self.trace,
+            destination: &self.destination,
+            http: &self.http,
+            provider: self.provider.as_ref(),
+        }
+    }
+
+    /// The length that the request's head says.
+    pub(crate) fn announced(&self) -> Option<u64> {
+        self.announced
     }
 
     pub(crate) fn service(&self) -> Option<Service> {

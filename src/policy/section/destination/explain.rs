@@ -56,6 +56,7 @@ impl Policy {
                 .rules
                 .iter()
                 .map(|rule| self.rule_said(rule, &question))
+                .chain(self.fact_rules_explained())
                 .collect(),
             commands: Vec::new(),
             opaque: false,
