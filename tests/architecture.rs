@@ -32,6 +32,7 @@ const PURE: &[&str] = &[
     "digest",
     "canary",
     "terminal",
+    "agent_api",
     "call",
     "lint",
     "policy",
