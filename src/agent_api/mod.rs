@@ -1,6 +1,7 @@
 //! Answers what an agent asks at the gateway's own name: why something was denied, and what the policies name. Pure.
 
 pub mod denials;
+pub mod permissions;
 
 use std::borrow::Cow;
 
@@ -44,6 +45,9 @@ pub trait Source {
 
     /// The denial with the id of an event.
     fn denial(&self, event: Id) -> Option<Denial>;
+
+    /// What the policies name, where all of it may be asked.
+    fn permissions(&self) -> Value;
 }
 
 /// Answers a question.
@@ -54,7 +58,11 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
     let is_read = matches!(question.method, "GET" | "HEAD");
     match question.path {
         "/" if is_read => Answer::of(200, &index(source.explains())),
-        "/" => Answer::wrong_method("GET, HEAD"),
+        "/policy" if is_read && source.explains() == Explain::Policy => {
+            Answer::of(200, &source.permissions())
+        }
+        "/policy" if is_read => Answer::error(403, "The policies of this pod do not say explain: Policy"),
+        "/" | "/policy" => Answer::wrong_method("GET, HEAD"),
         path => match path.strip_prefix("/why/") {
             Some(event) if is_read => why(event, source),
             Some(_) => Answer::wrong_method("GET, HEAD"),
@@ -65,10 +73,14 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
 
 /// What is served.
 fn index(explains: Explain) -> Value {
+    let mut questions = json!({"GET /why/EVENT": "why the event with this id was denied"});
+    if explains == Explain::Policy {
+        questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");
+    }
     json!({
         "about": "The gateway through which this agent's traffic leaves. It answers here and changes nothing.",
         "explain": explains,
-        "questions": {"GET /why/EVENT": "why the event with this id was denied"},
+        "questions": questions,
     })
 }
 
@@ -152,6 +164,10 @@ mod tests {
         fn denial(&self, event: Id) -> Option<Denial> {
             self.0.find(event)
         }
+
+        fn permissions(&self) -> Value {
+            json!({"destinations": "told"})
+        }
     }
 
     fn known() -> (Known, Id) {
@@ -177,6 +193,18 @@ mod tests {
         assert_eq!(body["parameters"][0], "command");
         assert!(answer.body.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')), "{}", answer.body);
         assert!(!answer.body.contains('<'), "{}", answer.body);
+    }
+
+    #[test]
+    fn the_policies_are_told_where_they_say_so_and_nowhere_else() {
+        for (explains, status) in [(Explain::Denials, 403), (Explain::Policy, 200)] {
+            let known = Known(Denials::default(), explains);
+            let ask = |path| answer(&Question { method: "GET", path, has_origin: false }, &known);
+            let told = ask("/policy");
+            assert_eq!(told.status, status);
+            assert_eq!(told.body.contains("told"), status == 200, "{}", told.body);
+            assert_eq!(ask("/").body.contains("/policy"), status == 200);
+        }
     }
 
     #[test]

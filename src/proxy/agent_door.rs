@@ -13,6 +13,7 @@ use super::inbound::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
 use crate::agent_api::denials::Denial;
+use crate::agent_api::permissions::permissions;
 use crate::agent_api::{self, Answer, MOST_A_SECOND, Question, Source};
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{Action, Destination, Event, Http, Id, Kind};
@@ -87,6 +88,10 @@ impl Source for Asked<'_> {
 
     fn denial(&self, event: Id) -> Option<Denial> {
         self.session.gateway.denials.find(event)
+    }
+
+    fn permissions(&self) -> serde_json::Value {
+        permissions(self.snapshot.policy())
     }
 }
 
