@@ -29,6 +29,7 @@ pub mod secret;
 mod terminal;
 mod yaml;
 
+pub mod agent_api;
 pub mod filter;
 pub mod lint;
 pub mod policy;

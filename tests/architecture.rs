@@ -33,6 +33,7 @@ const PURE: &[&str] = &[
     "digest",
     "canary",
     "terminal",
+    "agent_api",
     "call",
     "lint",
     "policy",

@@ -1,5 +1,6 @@
 //! Moves bytes: from an agent's connection to its upstream and back, as policy decides.
 
+mod agent_door;
 mod body;
 mod budget;
 pub(crate) mod canary;
@@ -19,15 +20,19 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
+use crate::agent_api::denials::{Denial, Denials};
 use crate::call::BlockedCalls;
+use crate::decision::Verdict;
 use crate::dns::Names;
 use crate::drain::Drain;
+use crate::event::{Event, Kind};
 use crate::ledger::Ledger;
 use crate::policy::allowance::Allowances;
 use crate::provider::answer::TypedLines;
 use crate::telemetry::label::{Closed, Limit};
 use crate::telemetry::metrics::Metrics;
 use crate::wire::http1::{Bound, Violation};
+use agent_door::Questions;
 use budget::Budget;
 use canary::Canaries;
 use exchange::rules::FailingRules;
@@ -55,6 +60,9 @@ pub struct Gateway {
     pub(crate) typed: TypedLines,
     /// The names that the resolver gave addresses, where there is one.
     pub(crate) names: Option<Arc<Names>>,
+    /// The last denials, of which the agent may ask.
+    pub(crate) denials: Denials,
+    pub(crate) questions: Questions,
 }
 
 impl Gateway {
@@ -81,7 +89,20 @@ impl Gateway {
             failing_rules: FailingRules::default(),
             typed: TypedLines::default(),
             names,
+            denials: Denials::default(),
+            questions: Questions::default(),
         })
+    }
+
+    /// Gives an event to the ledger, and keeps a denial for the agent to ask of.
+    pub(crate) fn emit(&self, event: Event) {
+        if event.decision.verdict == Verdict::Deny {
+            let rule = event.decision.rule.as_ref().filter(|_| event.kind == Kind::ToolCall);
+            let snapshot = self.snapshot.load();
+            let parameters = rule.map(|rule| snapshot.policy().parameters(rule)).unwrap_or_default();
+            self.denials.keep(Denial::new(event.id, event.kind, &event.decision, parameters));
+        }
+        self.ledger.emit(event);
     }
 
     /// The snapshot in force. An exchange keeps the one it began with.

@@ -12,11 +12,14 @@ use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
 use crate::drain::Drain;
+use crate::event::Id;
 use crate::filter::scrub::SecretMatcher;
+use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
 use crate::policy::destination::{Action, Flow, FlowDecision, PreSniffDecision};
+use crate::policy::document::Explain;
 use crate::policy::limits::Limit;
 use crate::provider::surface;
 use crate::proxy::upstream::{CorporateProxy, Dialer, ExchangeBounds, Origin, Places, Upstreams};
@@ -155,6 +158,13 @@ impl Snapshot {
 
     /// Decides about a flow; an expired policy denies everything.
     pub(crate) fn destination(&self, flow: &Flow<'_>) -> FlowDecision {
+        if flow.name.is_some_and(gateway::is_own) {
+            return FlowDecision {
+                action: Action::Deny { named: false },
+                decision: self.own_refused(),
+                audited: Vec::new(),
+            };
+        }
         if self.is_expired() {
             return FlowDecision {
                 action: Action::Deny { named: false },
@@ -176,6 +186,10 @@ impl Snapshot {
         address: Option<IpAddr>,
         port: u16,
     ) -> PreSniffDecision {
+        if let Some(name) = name.filter(|name| gateway::is_own(name)) {
+            let (named, decision) = (self.serves_own(name, port), self.own_refused());
+            return PreSniffDecision { named, decision, sniff: true, strict: true };
+        }
         if self.is_expired() {
             return PreSniffDecision {
                 named: false,
@@ -189,6 +203,27 @@ impl Snapshot {
             outlook.named = true;
         }
         outlook
+    }
+
+    /// Whether this is where the gateway itself is asked, and the agent may ask.
+    pub(crate) fn serves_own(&self, name: &DnsName, port: u16) -> bool {
+        gateway::is_own(name) && port == gateway::PORT && self.policy.explains() != Explain::None
+    }
+
+    /// Where the agent may ask why an event was denied.
+    pub(crate) fn door(&self, event: Id) -> Option<String> {
+        (self.policy.explains() != Explain::None).then(|| format!("http://{}/why/{event}", gateway::NAME))
+    }
+
+    /// The denial of the gateway's own name as a destination, whatever rules say of it.
+    fn own_refused(&self) -> Decision {
+        let reason = match self.policy.explains() {
+            Explain::None => "This name is the gateway's own, and it answers nothing here",
+            Explain::Denials | Explain::Policy => {
+                "This name is the gateway's own: it answers plain HTTP on port 80"
+            }
+        };
+        Decision::builtin("default-deny", reason)
     }
 
     /// Whether a host that no rule names is refused inside TLS, like a host that a Deny rule names: agents dial it beside
@@ -214,6 +249,9 @@ impl Snapshot {
     /// # Errors
     /// The denial.
     pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
+        if gateway::is_own(name) {
+            return if self.serves_own(name, gateway::PORT) { Ok(()) } else { Err(self.own_refused()) };
+        }
         if self.is_expired() {
             return Err(Decision::builtin("expired", EXPIRED));
         }

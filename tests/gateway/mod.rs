@@ -1,5 +1,6 @@
 //! `postern gateway`, from outside: what comes in, what goes out, and what is said of it.
 
+mod agent_door;
 mod companions;
 mod credentials;
 mod dns;

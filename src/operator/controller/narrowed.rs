@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::known_fields::KnownFields;
 use crate::policy::document::{
-    Action, Audit, Credential, Destination, Document, Enforcement, FailurePolicy, HostedAction, Permission,
-    Rule, RuleAction, Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
+    Action, Audit, Credential, Destination, Document, Enforcement, Explain, FailurePolicy, HostedAction,
+    Permission, Rule, RuleAction, Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
 };
 
 /// The policy without anything that it opens: its selectors, Deny rules, switches that are set to strict, limits and
@@ -30,6 +30,7 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
         hosted_tools: written.hosted_tools.as_ref().map(|hosted| strict(known, hosted)),
         limits: written.limits.as_ref().map(|limits| known_limits(known, limits)),
         audit: kept(known, &written.audit, "spec.audit"),
+        explain: written.explain.filter(|explain| *explain != Explain::Policy),
         ..Spec::default()
     };
     for rule in written.destinations.iter().filter(|rule| rule.action == Some(Action::Deny)) {
@@ -103,6 +104,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     let strict = Permission::Deny;
     spec.provider_state = spec.provider_state.or(both(former.provider_state, newest.provider_state, strict));
     spec.tool_default = spec.tool_default.or(both(former.tool_default, newest.tool_default, strict));
+    spec.explain = spec.explain.or(both(former.explain, newest.explain, Explain::None));
     spec.hosted_tools = if former.hosted_tools == newest.hosted_tools {
         former.hosted_tools.clone()
     } else {
@@ -271,5 +273,6 @@ fn without_unknown_switches(known: &KnownFields, spec: &mut Spec) {
     spec.provider_state = kept(known, &spec.provider_state, "spec.providerState");
     spec.tool_default = kept(known, &spec.tool_default, "spec.toolDefault");
     spec.hosted_tools = kept(known, &spec.hosted_tools, "spec.hostedTools");
+    spec.explain = kept(known, &spec.explain, "spec.explain");
     spec.limits = kept(known, &spec.limits, "spec.limits");
 }

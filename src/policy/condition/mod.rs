@@ -239,6 +239,20 @@ impl Condition {
         whole.into_iter().chain(asked.into_iter().map(|command| call.allowed(command))).collect()
     }
 
+    /// Adds the names of its parameters, each once.
+    pub(super) fn add_params(&self, names: &mut Vec<String>) {
+        match self {
+            Self::Any(all) | Self::All(all) => all.iter().for_each(|one| one.add_params(names)),
+            Self::Not(one) => one.add_params(names),
+            Self::Test(test) => {
+                let name = test.param.to_string();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+
     /// Whether it is about parameters that differ from simple command to simple command.
     fn is_bound(&self) -> bool {
         match self {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use super::section::audit::Audit;
 pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
 pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Upgrade};
+pub use super::section::explain::Explain;
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
 pub use super::section::limits::WrittenLimits;
@@ -141,6 +142,10 @@ pub struct Spec {
     /// What events keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,
+    /// What the agent may ask the gateway at `http://postern.internal/`. Of several policies the least counts; without
+    /// any it is Denials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explain>,
     /// Keys that the gateway puts in the place of placeholders, so that the agent never has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,

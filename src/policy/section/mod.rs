@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod credential;
 pub mod destination;
+pub mod explain;
 pub mod failure_policy;
 pub mod hosted_tools;
 pub mod limits;
@@ -115,4 +116,5 @@ sections! {
     limits: limits::Limits,
     failure_policy: failure_policy::FailOpen,
     audit: audit::KeptInputs,
+    explain: explain::Explained,
 }

@@ -25,6 +25,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::filter::scrub::{self, SecretMatcher};
+use crate::proxy::agent_door;
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::body::transit::Transit;
@@ -50,6 +51,9 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     session.gateway.ledger.ready().await;
     let snapshot = session.gateway.snapshot();
     let (parts, incoming) = request.into_parts();
+    if agent_door::is_asked(&session.naming, session.refuse_all.is_some(), &snapshot, &parts) {
+        return Box::pin(agent_door::serve(&session, &snapshot, parts, incoming)).await;
+    }
     let mut record = Box::new(Record::begin(&session, &parts));
     let is_head = parts.method == Method::HEAD;
     let mut exchange = Exchange { session: &session, snapshot, incoming: Some(incoming) };
@@ -323,7 +327,8 @@ impl Exchange<'_> {
         match stop {
             Stop::Denied(refusal) => {
                 let event = record.request_denied(refusal);
-                reply::denied(refusal, &record.destination(), record.service(), event)
+                let door = reply::door(&self.snapshot, &self.session.naming, event);
+                reply::denied(refusal, &record.destination(), record.service(), (event, door))
             }
             Stop::Failed(failure) => {
                 let event = record.failed(failure);

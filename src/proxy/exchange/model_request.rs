@@ -12,7 +12,7 @@ use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
 use super::rules::RuleQuestion;
-use crate::call::{Api, Change, Denial, DenialForm, Dialect, RequestFacts, Service};
+use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;

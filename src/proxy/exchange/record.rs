@@ -190,7 +190,7 @@ impl Record {
     /// Emits the decisions beside a request's own: audits, and removals in place of a refusal.
     pub(crate) fn emit_audits(&self, decisions: Vec<Decision>) {
         for decision in decisions.into_iter().filter(|decision| decision.verdict != Verdict::Deny) {
-            self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Policy, decision));
+            self.session.gateway.emit(self.event(fresh_id(), Kind::Policy, decision));
         }
     }
 
@@ -198,7 +198,7 @@ impl Record {
     pub(crate) fn body_edited(&mut self, transforms: Vec<Transform>) {
         let mut event = self.event(fresh_id(), Kind::Transform, Decision::of(Verdict::Allow));
         event.transforms.clone_from(&transforms);
-        self.session.gateway.ledger.emit(event);
+        self.session.gateway.emit(event);
         self.transforms.extend(transforms);
     }
 
@@ -223,21 +223,21 @@ impl Record {
                 let mut event = self.event(id, kind, decision);
                 event.direction = event::Direction::Inbound;
                 event.tool_call = Some(call.clone());
-                self.session.gateway.ledger.emit(event);
+                self.session.gateway.emit(event);
             }
         }
     }
 
     /// Emits the event of another request over the same WebSocket that was allowed.
     pub(crate) fn ws_request_allowed(&mut self) {
-        self.session.gateway.ledger.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
+        self.session.gateway.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
         self.session.gateway.metrics.request(self.service, Verdict::Allow);
     }
 
     /// Emits the event of another request over the same WebSocket that was denied. Returns the id of the event.
     pub(crate) fn ws_request_denied(&mut self, denial: &Denial) -> Id {
         let id = fresh_id();
-        self.session.gateway.ledger.emit(self.event(id, Kind::Request, denial.decision.clone()));
+        self.session.gateway.emit(self.event(id, Kind::Request, denial.decision.clone()));
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
         id
     }
@@ -272,7 +272,7 @@ impl Record {
         let warning = Decision { verdict: Verdict::Audit, ..decision.clone() };
         let mut event = self.event(fresh_id(), Kind::Policy, warning);
         event.direction = event::Direction::Inbound;
-        self.session.gateway.ledger.emit(event);
+        self.session.gateway.emit(event);
     }
 
     /// The guard ended the answer: it could not be read, or exceeded a bound.
@@ -403,7 +403,7 @@ impl Record {
             event.destination =
                 Some(Arc::new(event::Destination { reason: Some(failure), ..(*self.destination).clone() }));
         }
-        self.session.gateway.ledger.emit(event);
+        self.session.gateway.emit(event);
         self.session.gateway.metrics.exchange_ended(&self.timings());
         id
     }
@@ -429,7 +429,7 @@ impl Record {
     fn emit_decision(&self, id: Id, kind: Kind, decision: &Decision) {
         let mut event = self.event(id, kind, decision.clone());
         event.payload = self.announced.map(|bytes| Payload { bytes, ..Payload::default() });
-        self.session.gateway.ledger.emit(event);
+        self.session.gateway.emit(event);
     }
 
     fn event(&self, id: Id, kind: Kind, decision: Decision) -> Event {

@@ -9,16 +9,26 @@ use crate::provider;
 use crate::provider::adapter::{self, ErrorAnswer};
 use crate::proxy::body::Body;
 use crate::proxy::error::{Failure, Refusal};
+use crate::proxy::inbound::session::Naming;
+use crate::proxy::snapshot::Snapshot;
 
-/// The response to a denied request: five lines (blocked, destination, rule, reason, event). A client
-/// of an LLM provider gets the provider's own shape of errors.
+/// Where the agent may ask why an event was denied; none where it may not ask, or has no way there.
+pub(crate) fn door(snapshot: &Snapshot, naming: &Naming, event: Id) -> Option<String> {
+    match naming {
+        Naming::Fixed(_) | Naming::PerRequest => snapshot.door(event),
+        Naming::Reverse(_) => None,
+    }
+}
+
+/// The response to a denied request: blocked, destination, rule, reason, where to ask, event, a line each. A client of
+/// an LLM provider gets the provider's own shape of errors.
 pub(crate) fn denied(
     refusal: &Refusal,
     destination: &str,
     service: Option<Service>,
-    event: Id,
+    (event, door): (Id, Option<String>),
 ) -> Response<Body> {
-    let text = denial_text(&refusal.decision, destination, event);
+    let text = denial_text(&refusal.decision, destination, (event, door.as_deref()));
     let mut response = match in_dialect(refusal, text.trim_end(), service) {
         Some(error) => dialect_response(error, refusal.close),
         None => text_response(refusal.status, text, refusal.close),
@@ -83,13 +93,18 @@ pub(crate) fn failed(failure: &Failure, destination: &str, event: Id, close: boo
 
 /// A denial as bytes, for a connection without an HTTP server, which is closed after them. The reason phrase repeats the
 /// rule and the reason: of a refused CONNECT most clients show nothing else.
-pub(crate) fn denied_raw(status: StatusCode, decision: &Decision, destination: &str, event: Id) -> Vec<u8> {
+pub(crate) fn denied_raw(
+    status: StatusCode,
+    decision: &Decision,
+    destination: &str,
+    (event, door): (Id, Option<String>),
+) -> Vec<u8> {
     let more = format!(
         "x-postern-decision: deny\r\nx-postern-rule: {}\r\nx-postern-event: {event}\r\n",
         decision.rule_id()
     );
     let phrase = phrase(&format!("Blocked by policy: {} ({})", decision.rule_id(), decision.why()));
-    raw_response(status, &phrase, &denial_text(decision, destination, event), &more)
+    raw_response(status, &phrase, &denial_text(decision, destination, (event, door.as_deref())), &more)
 }
 
 /// The longest reason phrase that is sent, in bytes: some clients take a status line of 256.
@@ -120,12 +135,19 @@ fn raw_response(status: StatusCode, phrase: &str, text: &str, more: &str) -> Vec
     .into_bytes()
 }
 
-fn denial_text(decision: &Decision, destination: &str, event: Id) -> String {
-    format!(
-        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\nEvent: {event}\n",
+fn denial_text(decision: &Decision, destination: &str, (event, door): (Id, Option<&str>)) -> String {
+    let mut text = format!(
+        "[postern] Blocked by policy\nDestination: {destination}\nRule: {}\nReason: {}\n",
         decision.rule_id(),
         decision.why()
-    )
+    );
+    if let Some(door) = door {
+        text.push_str("Ask: ");
+        text.push_str(door);
+        text.push('\n');
+    }
+    text.push_str(&format!("Event: {event}\n"));
+    text
 }
 
 fn text_response(status: StatusCode, text: String, close: bool) -> Response<Body> {
@@ -155,7 +177,7 @@ mod tests {
     fn a_refusal_in_bytes_names_rule_and_reason_in_its_status_line_and_nothing_that_breaks_it() {
         let first = |reason: &str| {
             let decision = Decision::builtin("default-deny", reason.to_owned());
-            let bytes = denied_raw(StatusCode::FORBIDDEN, &decision, "a.example:443", fresh_id());
+            let bytes = denied_raw(StatusCode::FORBIDDEN, &decision, "a.example:443", (fresh_id(), None));
             String::from_utf8(bytes).unwrap().lines().next().unwrap().to_owned()
         };
         let rule = "HTTP/1.1 403 Blocked by policy: postern/builtin/default-deny";

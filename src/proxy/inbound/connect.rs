@@ -186,10 +186,11 @@ async fn refuse(
             reason: None,
         })
     });
-    gateway.ledger.emit(event);
+    gateway.emit(event);
+    let door = gateway.snapshot().door(id);
     gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
     let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
-    say(stream, &reply::denied_raw(status, decision, &shown, id)).await;
+    say(stream, &reply::denied_raw(status, decision, &shown, (id, door))).await;
 }
 
 /// Writes the last bytes of a connection; the agent may be gone already.

@@ -231,6 +231,9 @@ impl Flow {
             self.name.get_or_insert(name);
         }
         self.go_by_alias();
+        if let Some(name) = self.name.clone().filter(|name| self.snapshot.serves_own(name, self.port)) {
+            return self.own(name, speaks, stream).await;
+        }
         let mut protocol = Protocol::Http;
         let mut decided = self.decide(&self.snapshot, protocol);
         if is_unclear && self.name.is_none() && matches!(decided.action, Action::Tunnel { .. }) {
@@ -258,6 +261,20 @@ impl Flow {
         let closed = if refuse_all.is_some() { Closed::Denied } else { Closed::Finished };
         let ended = serve(self.session(Naming::Fixed(origin), destination, speaks, refuse_all), stream).await;
         if closed == Closed::Denied { closed } else { ended }
+    }
+
+    /// Serves the gateway's own name. Each question has an event, the connection none.
+    async fn own(self, name: DnsName, speaks: Speaks, stream: Rewind<TcpStream>) -> Closed {
+        self.gateway.metrics.connection(self.mode, event::Action::Inspect);
+        let origin = Origin { tls: false, host: Host::Name(name), port: self.port };
+        let destination = Arc::new(event::Destination {
+            host: self.shown_host(),
+            port: self.port,
+            action: event::Action::Inspect,
+            intercepted: true,
+            reason: None,
+        });
+        serve(self.session(Naming::Fixed(origin), destination, speaks, None), stream).await
     }
 
     async fn opaque(mut self, protocol: Protocol, stream: Rewind<TcpStream>) -> Closed {
@@ -298,7 +315,7 @@ impl Flow {
                 self.gateway.metrics.limit_reached(Limit::BufferedBytes);
                 if is_http {
                     let status = StatusCode::SERVICE_UNAVAILABLE;
-                    let text = reply::denied_raw(status, &Exhausted::ruling(), "-", self.id);
+                    let text = reply::denied_raw(status, &Exhausted::ruling(), "-", (self.id, None));
                     // The agent may be gone already; the event says what matters.
                     let _ = stream.write_all(&text).await;
                     let _ = stream.shutdown().await;
@@ -307,7 +324,7 @@ impl Flow {
             }
             SniffError::Http(violation) => {
                 let decision = framing(violation.reason()).decision;
-                let text = reply::denied_raw(violation.status(), &decision, "-", self.id);
+                let text = reply::denied_raw(violation.status(), &decision, "-", (self.id, None));
                 // The agent may be gone already; the event says what matters.
                 let _ = stream.write_all(&text).await;
                 let _ = stream.shutdown().await;
@@ -384,7 +401,7 @@ impl Flow {
         let mut event = Event::new(self.id, Kind::Connection, decision.clone());
         event.destination = Some(Arc::clone(&destination));
         event.connection = Some(self.id);
-        self.gateway.ledger.emit(event);
+        self.gateway.emit(event);
         self.gateway.metrics.connection(self.mode, action);
         destination
     }
@@ -404,7 +421,7 @@ impl Flow {
             intercepted: false,
             reason: None,
         }));
-        self.gateway.ledger.emit(event);
+        self.gateway.emit(event);
     }
 
     fn shown_host(&self) -> String {

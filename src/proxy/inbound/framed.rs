@@ -119,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
             self.found.set(FramingEnd::Exhausted(id));
             if !self.activity.is_busy() {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
-                self.farewell = reply::denied_raw(status, &Exhausted::ruling(), "-", id);
+                self.farewell = reply::denied_raw(status, &Exhausted::ruling(), "-", (id, None));
             }
         }
         fits
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Framed<S> {
                 let is_first = self.found.set(FramingEnd::Violation(violation, id));
                 if is_first && !is_body && !self.activity.is_busy() {
                     let decision = framing(violation.reason()).decision;
-                    self.farewell = reply::denied_raw(violation.status(), &decision, "-", id);
+                    self.farewell = reply::denied_raw(violation.status(), &decision, "-", (id, None));
                 }
                 false
             }

@@ -189,7 +189,7 @@ impl Ending {
             ..(*self.destination).clone()
         }));
         event.connection = Some(self.flow.id);
-        gateway.ledger.emit(event);
+        gateway.emit(event);
         Closed::LeafRejected
     }
 }

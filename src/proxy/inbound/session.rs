@@ -247,7 +247,7 @@ impl Session {
         event.session = Some(Arc::clone(&self.label));
         event.destination = Some(Arc::clone(&self.destination));
         event.connection = Some(self.connection);
-        self.gateway.ledger.emit(event);
+        self.gateway.emit(event);
         self.gateway.metrics.request(None, Verdict::Deny);
     }
 }

@@ -130,7 +130,7 @@ impl Drop for Report<'_> {
             event.destination = Some(Arc::clone(&destination));
             event.connection = Some(self.flow.id);
             event.payload = Some(Payload { bytes: bytes.load(Ordering::Relaxed), ..Payload::default() });
-            self.flow.gateway.ledger.emit(event);
+            self.flow.gateway.emit(event);
         }
     }
 }

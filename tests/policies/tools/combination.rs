@@ -3,6 +3,7 @@
 use postern::call::Inputs;
 use postern::call::Judge;
 use postern::policy::Policy;
+use postern::policy::document::Explain;
 
 use super::{audit, cluster, complete, expect, namespaced, policy, rules, said, tool};
 
@@ -251,6 +252,23 @@ fn events_keep_the_least_that_any_policy_says() {
         "an Audit policy only records"
     );
     assert_eq!(keeps(&[audit(&says("q", "None"))]), Inputs::None);
+}
+
+#[test]
+fn an_agent_may_ask_the_least_that_any_policy_says() {
+    let explains = |documents: &[String]| policy(documents).explains();
+    let says = |name: &str, word: &str| namespaced(name, &format!("explain: {word}"));
+    assert_eq!(Policy::none().explains(), Explain::Denials, "a pod without a policy learns that");
+    assert_eq!(explains(&[namespaced("p", "enforcement: Enforce")]), Explain::Denials);
+    assert_eq!(explains(&[says("p", "Policy")]), Explain::Policy);
+    assert_eq!(explains(&[says("p", "Policy"), says("q", "Denials")]), Explain::Denials);
+    assert_eq!(explains(&[says("p", "Policy"), says("q", "None")]), Explain::None);
+    assert_eq!(
+        explains(&[says("p", "Policy"), audit(&says("q", "None"))]),
+        Explain::Policy,
+        "an Audit policy only records"
+    );
+    assert_eq!(explains(&[audit(&says("q", "None"))]), Explain::None);
 }
 
 #[test]

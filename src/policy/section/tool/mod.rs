@@ -13,6 +13,8 @@ pub(in crate::policy) mod written;
 
 use super::page::Page;
 use super::{Lowering, Owner, PolicySection};
+use crate::decision::RuleId;
+use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope};
 use rule::CallRule;
 
@@ -40,5 +42,17 @@ impl PolicySection for Tools {
 
     fn rows(listed: &Self::Listed, page: &mut Page) {
         listed::rows(listed, page);
+    }
+}
+
+impl Policy {
+    /// The parameters that the condition of a tool rule reads, each once; none of another rule.
+    pub fn parameters(&self, rule: &RuleId) -> Vec<String> {
+        let rule = self.sections.tools.all().iter().find(|each| each.id == *rule);
+        let mut names = Vec::new();
+        if let Some(condition) = rule.and_then(|rule| rule.condition.as_ref()) {
+            condition.add_params(&mut names);
+        }
+        names
     }
 }

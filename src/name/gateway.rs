@@ -1,0 +1,30 @@
+//! The gateway's own name, under which agents ask it: never resolved, dialled or inspected.
+
+use super::host::DnsName;
+
+/// The name. `internal` is reserved for private use (ICANN, 2024).
+pub const NAME: &str = "postern.internal";
+
+/// The port on which it is served, in plain HTTP.
+pub const PORT: u16 = 80;
+
+/// Whether it is the gateway's own name.
+pub fn is_own(name: &DnsName) -> bool {
+    name.as_str() == NAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gateways_name_is_one_in_every_spelling_and_names_below_it_are_others() {
+        let is_own = |text| is_own(&DnsName::parse(text).unwrap());
+        assert!(is_own("postern.internal") && is_own("Postern.INTERNAL."));
+        assert!(
+            !is_own("a.postern.internal")
+                && !is_own("postern.internal.example")
+                && !is_own("xpostern.internal")
+        );
+    }
+}
