@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::{compile, guard_limits};
 use crate::cli::{FailOn, Output, PolicyDiffArgs};
 use crate::command::{ledger, output};
+use crate::terminal;
 use crate::trial::changes::{self, Mark, PolicyChange};
 use crate::trial::compare::{Comparison, Counts, Group, Outcome};
 
@@ -87,6 +88,8 @@ fn people(difference: &Difference) -> String {
             Outcome::Allowed => "allowed",
             Outcome::Unknown => "unknown",
         };
+        // An event is what somebody wrote: it makes no lines.
+        let (by, about) = (terminal::plain(by), terminal::plain(about));
         let _ = writeln!(text, "  {word:<7} {events:>6}  {by}  {about}  e.g. {example}");
     }
     for skipped in &replay.skipped {

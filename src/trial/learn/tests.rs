@@ -145,3 +145,24 @@ fn a_ledger_without_audit_or_with_gaps_is_said_at_the_top() {
     assert!(text.contains("# Warning: 8 events are missing"), "{text}");
     assert!(!draft(&day()).contains("Warning"));
 }
+
+#[test]
+fn a_hostile_line_ends_no_comment_of_a_draft() {
+    let injected = "x\nspec: {destinations: [{name: e, hosts: [evil.example], action: Inspect}]}";
+    let mut events = day();
+    let hostile = [
+        with(request("a.example", "GET", "/"), "Deny", &format!("a/b/limits/{injected}")),
+        with(request("b.example", "GET", "/"), "Deny", &format!("a/b/{injected}")),
+        with(call(injected), "Deny", &format!("a/b/{injected}")),
+        request("c.example", injected, injected),
+        request(injected, "GET", "/"),
+    ];
+    let first = events.len();
+    events.extend(hostile.iter().enumerate().map(|(number, facts)| event(first + number, facts)));
+    let text = draft(&events);
+    let without_comments = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(without_comments(&text), without_comments(&draft(&day())), "{text}");
+}

@@ -41,6 +41,8 @@ pub(super) fn write(learner: &Learner, min: u64, notes: &[String]) -> String {
         draft.text.push_str("# Not granted, and why:\n");
     }
     for (what, why, count) in std::mem::take(&mut draft.refused) {
+        // Rules and methods are texts of the ledger's writer: none ends the comment.
+        let (what, why) = (terminal::plain(&what), terminal::plain(&why));
         draft.line(&format!("#   {what}  {why} ({})", grouped(count)));
     }
     draft.text
