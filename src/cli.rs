@@ -200,6 +200,10 @@ pub enum PolicyCommand {
     Explain(PolicyExplainArgs),
     /// Tries calls, requests and past events against policies, and compares with what is expected.
     Test(PolicyTestArgs),
+    /// Drafts a policy in Audit from what happened.
+    Learn(PolicyLearnArgs),
+    /// Says what a new policy changes, and with a ledger what it would have decided otherwise.
+    Diff(PolicyDiffArgs),
 }
 
 /// Prints a policy to begin with: one that is ready for an agent, with comments.
@@ -261,6 +265,50 @@ pub struct PolicyTestArgs {
     /// Also write the results to this file, as JUnit's XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct PolicyLearnArgs {
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+    /// How often something must have been seen to be granted.
+    #[arg(long, value_name = "TIMES", default_value_t = 2)]
+    pub min: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct PolicyDiffArgs {
+    /// A policy file or a directory of them: as it is.
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// As it is to be.
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    #[command(flatten)]
+    pub pod: PodArgs,
+    #[command(flatten)]
+    pub source: ReplaySourceArgs,
+    /// Exit with 1 where something gets looser, or where anything changes.
+    #[arg(long, value_name = "WHAT")]
+    pub fail_on: Option<FailOn>,
+}
+
+/// Which events are decided anew.
+#[derive(Debug, Args)]
+pub struct ReplaySourceArgs {
+    /// Decide these events anew under both: a file of events in JSON lines, a directory of them (*.jsonl), or `-` for
+    /// standard input.
+    #[arg(long, value_name = "FILE|DIR|-")]
+    pub ledger: Option<PathBuf>,
+}
+
+/// What makes `policy diff` fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// A change that lets more through, or an event that would be allowed.
+    Loosening,
+    /// Any change.
+    Any,
 }
 
 #[derive(Debug, Args)]

@@ -145,7 +145,7 @@ fn covers_ports(deny: Option<&Vec<i64>>, rule: &Destination) -> bool {
 }
 
 /// Whether every host of `inner` is one of `outer`.
-fn covers(outer: &Pattern, inner: &Pattern) -> bool {
+pub(super) fn covers(outer: &Pattern, inner: &Pattern) -> bool {
     let is_below = |name: &DnsName, suffix: &DnsName| {
         let before = name.as_str().strip_suffix(suffix.as_str());
         before.is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))

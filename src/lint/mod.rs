@@ -7,6 +7,7 @@ mod near;
 mod tools;
 
 use crate::policy::document::Document;
+use crate::policy::pattern::Pattern;
 use crate::problem::Problem;
 
 /// Judges documents that apply together, each in itself and all of them as what destinations there are.
@@ -30,6 +31,14 @@ fn judge(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> 
     let mut located: Vec<_> = found.map(|problem| document.origin.locate(problem)).collect();
     located.sort_by_key(|problem| problem.position);
     located
+}
+
+/// Whether every host of the pattern `inner` is one of `outer`; false where either is no pattern.
+pub(crate) fn covers_host(outer: &str, inner: &str) -> bool {
+    match (Pattern::parse(outer), Pattern::parse(inner)) {
+        (Ok(outer), Ok(inner)) => hosts::covers(&outer, &inner),
+        (Ok(_) | Err(_), _) => false,
+    }
 }
 
 /// A text in quotes, at a length that a message can bear.

@@ -1,11 +1,15 @@
 //! Tries policies before they bite: asks them about calls, requests and past events, by the code that decides. Pure.
 //!
 //! [`document`] is what users write, [`Trial::run`] gives a case to a policy, [`expect`] compares, [`report`] says it.
-//! [`replay`] decides an event anew; [`question`] is one call or request.
+//! [`replay`] decides an event anew; [`learn`] drafts a policy from events;
+//! [`changes`] and [`compare`] say what another policy changes; [`question`] is one call or request.
 
+pub mod changes;
+pub mod compare;
 pub mod document;
 pub mod expect;
 mod judged;
+pub mod learn;
 pub mod question;
 pub mod replay;
 pub mod report;

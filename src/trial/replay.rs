@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::question::Question;
+use crate::call::Tool;
 use crate::decision::Verdict;
-use crate::event::{Destination, Event, Kind};
+use crate::event::{Destination, Event, Kind, ToolCall};
 use crate::name::host::Host;
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
@@ -69,6 +70,9 @@ fn call(
     line: &str,
 ) -> Result<ShownDecision, String> {
     let Some(call) = &event.tool_call else { return Err("the event names no tool".to_owned()) };
+    if let Some(decision) = kindless(policy, call) {
+        return Ok(decision);
+    }
     let question = Question::parse(line).map_err(|error| error.to_string())?;
     let decision = question.ask(policy, bounds).map_err(|error| error.to_string())?.decision;
     let name = &call.name;
@@ -77,13 +81,12 @@ fn call(
             "it needs the input of {name}, which the event does not keep (audit.toolInputs)"
         ));
     }
-    let bare =
-        call.namespace.as_deref().and_then(|namespace| name.strip_prefix(namespace)?.strip_prefix('.'));
+    let bare = bare(call);
     let input = call.input.as_deref().and_then(|input| serde_json::from_str(input).ok());
-    let known = kind::tool(bare.unwrap_or(name), call.namespace.as_deref(), call.custom, &Offered::default());
+    let known = kind::tool(bare, call.namespace.as_deref(), call.custom, &Offered::default());
     let read = input.as_ref().map(|input| {
         let input = crate::call::Input::Json(input);
-        kind::read(bare.unwrap_or(name), call.namespace.as_deref(), input, &Offered::default()).tool
+        kind::read(bare, call.namespace.as_deref(), input, &Offered::default()).tool
     });
     let kinds_by = read.filter(|tool| !tool.kinds.is_empty()).map(|tool| tool.by.as_str());
     let kinds_by = kinds_by.or_else(|| (!known.kinds.is_empty()).then(|| known.by.as_str()));
@@ -93,6 +96,26 @@ fn call(
         return Err(format!("what {name} does was read from its definition, which events do not have"));
     }
     Ok(decision)
+}
+
+/// The decision about a call of a tool without a kind, where its name decides: the gateway knew the input, and found no
+/// kind in it.
+fn kindless(policy: &Policy, call: &ToolCall) -> Option<ShownDecision> {
+    let is_read = call.input_sha256.is_some() || call.input_bytes > 0;
+    let is_whole = is_read && !call.incomplete && !call.computed && kind::wrapper(bare(call)).is_none();
+    if call.kinds_by.is_some() || !is_whole {
+        return None;
+    }
+    let tool = Tool { namespace: call.namespace.as_deref(), ..Tool::named(bare(call)) };
+    let decision = policy.explain_start(&tool).decision;
+    (decision.verdict != "NeedsInput").then_some(decision)
+}
+
+/// The name without the namespace that events put in front.
+fn bare(call: &ToolCall) -> &str {
+    let bare =
+        call.namespace.as_deref().and_then(|namespace| call.name.strip_prefix(namespace)?.strip_prefix('.'));
+    bare.filter(|name| !name.is_empty()).unwrap_or(&call.name)
 }
 
 fn connection(policy: &Policy, event: &Event) -> Result<ShownDecision, String> {
@@ -123,7 +146,7 @@ fn request(policy: &Policy, event: &Event) -> Result<ShownDecision, String> {
     };
     let flow = |protocol| Flow { name: host.name(), address: host.ip(), port: destination.port, protocol };
     let protocols = protocols(destination, &host);
-    if protocols.iter().any(|protocol| is_either(&flow(*protocol))) {
+    if method == http::Method::GET && protocols.iter().any(|protocol| is_either(&flow(*protocol))) {
         return Err("the event does not say whether a WebSocket was asked for".to_owned());
     }
     agreed(protocols, |protocol| {

@@ -53,6 +53,9 @@ fn request(method: &str, path: &str) -> Value {
 fn requests_are_decided_by_destination_method_and_path() {
     assert_eq!(decided(&request("GET", "/open/door")), Ok("Allow n/p/a".to_owned()));
     assert_eq!(decided(&request("POST", "/open/door")), Ok("Deny postern/builtin/endpoint".to_owned()));
+    let model = json!({"kind": "Request", "http": {"method": "POST", "path": "/v1/responses", "version": "HTTP/2"},
+        "destination": {"host": "api.openai.com", "port": 443, "action": "Inspect", "intercepted": true}});
+    assert_eq!(decided(&model), Ok("Allow n/p/m".to_owned()));
     let elsewhere = json!({"kind": "Request", "http": {"method": "GET", "path": "/", "version": "HTTP/2"},
         "destination": {"host": "b.example", "port": 443, "action": "Deny", "intercepted": true}});
     assert_eq!(decided(&elsewhere), Ok("Deny postern/builtin/default-deny".to_owned()));
@@ -103,17 +106,9 @@ fn a_call_is_decided_by_its_name_and_the_input_that_was_kept() {
     let whole = || json!("{\"file_path\":\"/x\",\"content\":\"\"}");
     assert_eq!(decided(&call("Write", json!("Catalogue"), whole())), Ok("Deny n/p/write".to_owned()));
     assert_eq!(decided(&call("mcp__x__bad", Value::Null, Value::Null)), Ok("Deny n/p/bad".to_owned()));
-    for (call, why) in [
-        (call("save", json!("Inferred"), json!("{\"q\":1}")), "read from its definition"),
-        (call("save", Value::Null, whole()), "read from its definition"),
-    ] {
-        let said = decided(&call);
-        assert!(
-            said.as_ref().is_ok_and(|said| said.starts_with("Deny"))
-                || said.as_ref().is_err_and(|said| said.contains(why)),
-            "{said:?}"
-        );
-    }
+    assert_eq!(decided(&call("mcp__x__good", Value::Null, Value::Null)), Ok("Allow ".to_owned()));
+    let inferred = decided(&call("save", json!("Inferred"), json!("{\"q\":1}")));
+    assert!(inferred.as_ref().is_err_and(|why| why.contains("read from its definition")), "{inferred:?}");
     let changed = json!({"kind": "ToolCall", "toolCall": {"name": "Bash", "kindsBy": "Catalogue", "inputBytes": 2,
         "inputSha256": "0".repeat(64), "input": "{\"command\":2}"}});
     let said = decided(&changed);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::policy::explain::ShownDecision;
+use crate::terminal;
 
 /// What became of all cases.
 #[derive(Debug, Serialize)]
@@ -45,9 +46,9 @@ impl Report {
         for case in &self.cases {
             let word = if case.holds { "ok  " } else { "FAIL" };
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{word}  {}  {}", case.place, case.name);
+            let _ = writeln!(text, "{word}  {}  {}", case.place, terminal::plain(&case.name));
             for difference in &case.differences {
-                let _ = writeln!(text, "      {difference}");
+                let _ = writeln!(text, "      {}", terminal::plain(difference));
             }
         }
         let cases = if self.cases.len() == 1 { "case" } else { "cases" };

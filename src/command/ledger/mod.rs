@@ -10,12 +10,37 @@ mod sarif;
 mod show;
 mod tail;
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::bail;
+
 use crate::cli::{LedgerCommand, Output};
+use crate::event::Event;
+use reader::{LedgerReader, ReadStep, SkippedLines};
 
 pub(super) use find::find;
 pub(super) use reader::RUNS;
+
+/// Gives every event, with its line, of what `--ledger` names, else of the newest run. Returns what to say of lines that
+/// were skipped.
+///
+/// # Errors
+/// It cannot be read, or has no events.
+pub(super) fn each(ledger: Option<&Path>, mut take: impl FnMut(&Event, &str)) -> anyhow::Result<Vec<String>> {
+    let mut reader = LedgerReader::open(ledger, false)?;
+    let mut is_empty = true;
+    while let ReadStep::Entry(entry) = reader.next()? {
+        take(&entry.event, &entry.line);
+        is_empty = false;
+    }
+    let skipped: Vec<String> = reader.skipped.iter().filter_map(SkippedLines::text).collect();
+    if is_empty {
+        let names: Vec<&str> = reader.skipped.iter().map(|file| file.name.as_str()).collect();
+        bail!("there is no event in {}", names.join(", "));
+    }
+    Ok(skipped)
+}
 
 /// Does what a subcommand of `ledger` says.
 pub(super) fn run(command: &LedgerCommand, output: Output) -> anyhow::Result<ExitCode> {

@@ -1,8 +1,10 @@
 //! `postern policy`: works on policies as files, without a gateway.
 
 mod check;
+mod diff;
 mod explain;
 mod init;
+mod learn;
 mod list;
 mod test;
 
@@ -27,6 +29,8 @@ pub(super) fn run(command: &PolicyCommand, output: Output) -> anyhow::Result<Exi
         PolicyCommand::List(args) => list::run(args, output),
         PolicyCommand::Explain(args) => explain::run(args, output),
         PolicyCommand::Test(args) => test::run(args, output),
+        PolicyCommand::Learn(args) => learn::run(args, output),
+        PolicyCommand::Diff(args) => diff::run(args, output),
     }
 }
 

@@ -3,6 +3,7 @@
 mod check;
 mod explain;
 mod init;
+mod learn;
 mod list;
 mod trial;
 
