@@ -17,17 +17,14 @@ fn of_part(file: &str, (line, column): Position, (value, offset): (&str, usize))
     let before = value.get(..offset)?;
     let written = file.lines().nth(line.checked_sub(1)?)?;
     let rest: String = written.chars().skip(column.checked_sub(1)?).collect();
-    if rest.starts_with(['|', '>']) {
-        // A block: its lines follow, each behind an indentation that is the same for all.
-        let number = before.matches('\n').count();
+    let (number, is_header) = (before.matches('\n').count(), rest.starts_with(['|', '>']));
+    if is_header || number > 0 {
+        // A block: its lines, from this one on or behind its header, have an indentation that is the same for all.
+        let line = line + usize::from(is_header) + number;
         let text = value.lines().nth(number).unwrap_or_default();
-        let written = file.lines().nth(line + number)?;
-        let indentation = written.strip_suffix(text)?;
+        let indentation = file.lines().nth(line - 1)?.strip_suffix(text)?;
         let inside = before.rsplit('\n').next()?.chars().count();
-        return indentation
-            .trim()
-            .is_empty()
-            .then(|| (line + number + 1, indentation.chars().count() + inside + 1));
+        return indentation.trim().is_empty().then(|| (line, indentation.chars().count() + inside + 1));
     }
     let quotes = usize::from(rest.starts_with(['"', '\'']));
     let inside: String = rest.chars().skip(quotes).collect();
@@ -46,6 +43,8 @@ mod tests {
         assert_eq!(part("a: b c", (1, 4), "b c", "c"), Some((1, 6)));
         assert_eq!(part("a: 'é c'", (1, 4), "é c", "c"), Some((1, 7)));
         assert_eq!(part("a: |\n  b\n    c d\n", (1, 4), "b\n  c d\n", "d"), Some((3, 7)));
+        assert_eq!(part("a: |\n  b\n    c d\n", (2, 3), "b\n  c d\n", "d"), Some((3, 7)));
+        assert_eq!(part(r#"a: "b\n c""#, (1, 4), "b\n c", "c"), None, "an escaped line break");
         assert_eq!(part(r#"a: "\"b\" c""#, (1, 4), "\"b\" c", "c"), None, "an escape");
         assert_eq!(part("a: >\n  b\n  c\n", (1, 4), "b c\n", "c"), None, "folded");
     }

@@ -29,7 +29,7 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {self:?}"))
     }
 
-    /// Asserts a plain host's refusal: the status, five lines of text, the three headers that agree with them,
+    /// Asserts a plain host's refusal: the status, its lines of text, the three headers that agree with them,
     /// and the rule.
     #[track_caller]
     pub(crate) fn assert_refused(&self, status: u16, rule: &str) {
@@ -49,7 +49,7 @@ impl Answer {
         assert_eq!(lines[4], format!("Event: {event}"), "{text}");
     }
 
-    /// Asserts the refusal of a provider's host: an error in JSON, or plain text, with the same five lines in its message, and a
+    /// Asserts the refusal of a provider's host: an error in JSON, or plain text, with the same lines in its message, and a
     /// status at which clients show it once.
     #[track_caller]
     pub(crate) fn assert_refused_by_provider(&self, rule: &str) {

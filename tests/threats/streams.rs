@@ -29,16 +29,23 @@ fn said(calls: &[(&str, &'static str, &'static str)]) -> Said {
     Said { text: "so", calls: calls.iter().map(called).collect() }
 }
 
+/// Whether a refusal, whose last line names its event, ends right before a text.
+fn ends_before(text: &str, next: &str) -> bool {
+    text.match_indices(next).any(|(at, _)| {
+        let last = text[..at].lines().last().unwrap_or_default();
+        last.strip_prefix("Event: ").is_some_and(|id| id.len() == 36)
+    })
+}
+
 /// F7: the text that replaces a call is a paragraph of its own, for clients that join it to the text around it.
 #[test]
 fn a_refusal_is_a_paragraph_of_its_own() {
     let model = Model::under(NO_DELETE);
-    let ends = "This tool is not available here.";
     for dialect in EVERY {
         for mode in [Whole, Streamed].into_iter().filter(|mode| dialect.place(*mode).is_some()) {
             let said = said(&[("call_1", "delete_file", "{}"), ("call_2", "delete_file", "{}")]);
             let heard = model.hear(dialect, mode, dialect.answer(&said, mode).concat());
-            assert!(heard.text.contains(&format!("{ends}\n\n[postern]")), "{}", heard.text);
+            assert!(ends_before(&heard.text, "\n\n[postern]"), "{}", heard.text);
         }
     }
     let function = json!({"name": "delete_file", "arguments": "{}"});
@@ -51,7 +58,7 @@ fn a_refusal_is_a_paragraph_of_its_own() {
     ]);
     let heard = Chat.hear(&model.ask(&Chat, Streamed, stream).body, Streamed);
     assert!(heard.text.starts_with("so\n\n[postern]"), "{}", heard.text);
-    assert!(heard.text.ends_with(&format!("{ends}\n\nbehind")), "{}", heard.text);
+    assert!(ends_before(&heard.text, "\n\nbehind"), "{}", heard.text);
 }
 
 /// F8: a reason for stopping is changed only where it speaks of calls and none is left.

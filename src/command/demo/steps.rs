@@ -32,7 +32,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "GET https://pastebin.demo.test/, which a rule denies by name",
-        expected: "403 by local/demo/pastebin in five lines, TLS by Postern",
+        expected: "403 by local/demo/pastebin in six lines, TLS by Postern",
         play: |stage| Box::pin(denied_by_name(stage)),
     },
     DemoStep {
@@ -42,7 +42,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "POST https://packages.demo.test/upload, an endpoint that is not",
-        expected: "403 by postern/builtin/endpoint in five lines, TLS by Postern",
+        expected: "403 by postern/builtin/endpoint in six lines, TLS by Postern",
         play: |stage| Box::pin(other_endpoint(stage)),
     },
     DemoStep {
@@ -52,7 +52,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "the same placeholder, sent to packages.demo.test",
-        expected: "403 by postern/builtin/placeholder in five lines, TLS by Postern",
+        expected: "403 by postern/builtin/placeholder in six lines, TLS by Postern",
         play: |stage| Box::pin(placeholder_elsewhere(stage)),
     },
     DemoStep {
@@ -67,7 +67,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "TLS to model.demo.test, then Host: packages.demo.test",
-        expected: "421 by postern/builtin/name-mismatch in five lines, TLS by Postern",
+        expected: "421 by postern/builtin/name-mismatch in six lines, TLS by Postern",
         play: |stage| Box::pin(disagreeing_names(stage)),
     },
     DemoStep {
@@ -227,7 +227,7 @@ fn refused(shown: &AgentAnswer) -> String {
         return format!("{} to CONNECT by {rule}", shown.status.as_u16());
     }
     let lines = match shown.body.lines().count() {
-        5 => "five lines".to_owned(),
+        6 => "six lines".to_owned(),
         other => format!("{other} lines"),
     };
     let status = shown.status.as_u16();
