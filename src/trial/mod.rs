@@ -23,6 +23,7 @@ use http::request::Parts;
 use crate::call::Service;
 use crate::decision::Decision;
 use crate::event::Event;
+use crate::name::gateway;
 use crate::name::host::Host;
 use crate::policy::Policy;
 use crate::policy::explain::ShownDecision;
@@ -31,6 +32,11 @@ use crate::provider::answer::GuardLimits;
 use document::TestCase;
 use question::Question;
 use replay::Replayed;
+
+/// Whether the agent asked the gateway itself, which no policy opens or closes as a destination.
+fn is_question(event: &Event) -> bool {
+    event.destination.as_ref().is_some_and(|to| to.host == gateway::NAME)
+}
 
 /// A policy, and all that a case needs besides it.
 pub struct Trial<'a> {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::is_question;
 use super::question::Question;
 use crate::call::Tool;
 use crate::decision::Verdict;
@@ -34,6 +35,9 @@ const BEYOND_FACTS: &[&str] = &["hostedTools", "providerState", "limits", "failu
 
 /// Decides an event anew; none of an event that is about no decision. `line` is the event as it was read.
 pub fn replay(policy: &Arc<Policy>, bounds: GuardLimits, event: &Event, line: &str) -> Option<Replayed> {
+    if is_question(event) {
+        return None;
+    }
     let decided = match event.kind {
         Kind::ToolCall => call(policy, bounds, event, line),
         Kind::Request => request(policy, event),

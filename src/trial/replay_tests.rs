@@ -114,3 +114,11 @@ fn a_call_is_decided_by_its_name_and_the_input_that_was_kept() {
     let said = decided(&changed);
     assert!(said.as_ref().is_err_and(|why| why.contains("needs the input of Bash")), "{said:?}");
 }
+
+#[test]
+fn what_an_agent_asks_the_gateway_is_no_decision_of_a_policy() {
+    let mut asked = request("GET", "/policy");
+    asked["destination"] =
+        json!({"host": "postern.internal", "port": 80, "action": "Inspect", "intercepted": true});
+    assert_eq!(decided(&asked), Err("no decision".to_owned()));
+}

@@ -7,6 +7,7 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::is_question;
 use crate::call::name::NO_NAMESPACE;
 use crate::decision::Enforcement;
 use crate::event::{Event, HOSTED_TOOL, Id, Kind, Timestamp};
@@ -71,6 +72,9 @@ impl Learner {
     /// Takes the next event.
     pub fn take(&mut self, event: &Event) {
         self.note(event);
+        if is_question(event) {
+            return;
+        }
         let evidence = Evidence { count: event.count, first: event.id };
         match event.kind {
             Kind::Connection => self.connection(event, evidence),

@@ -94,6 +94,15 @@ fn a_draft_grants_what_was_seen_often_and_says_what_it_does_not_grant() {
 }
 
 #[test]
+fn what_an_agent_asks_the_gateway_is_neither_granted_nor_listed() {
+    let asked = json!({"kind": "Request", "destination": to("postern.internal", 80),
+        "http": {"method": "GET", "path": "/policy", "version": "HTTP/1.1"}});
+    let events =
+        [event(0, &asked), event(1, &asked), event(2, &with(asked, "Deny", "postern/builtin/explain"))];
+    assert!(!draft(&events).contains("postern.internal"), "{}", draft(&events));
+}
+
+#[test]
 fn the_same_events_give_the_same_text_whatever_their_order_in_places() {
     let (events, mut reversed) = (day(), day());
     assert_eq!(draft(&events), draft(&events));
