@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 REFUSAL = re.compile(
-    r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\n*"
+    r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\nEvent: [0-9a-f-]{36}\n*"
 )
 # The items of Responses that carry no name are known by these.
 NAMES = {
