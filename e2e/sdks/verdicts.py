@@ -7,6 +7,8 @@ from dataclasses import dataclass
 REFUSAL = re.compile(
     r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\nEvent: [0-9a-f-]{36}\n*"
 )
+# Another one at each asking.
+EVENT = re.compile(r"Event: [0-9a-f-]{36}")
 # The items of Responses that carry no name are known by these.
 NAMES = {
     "local_shell_call": "local_shell", "shell_call": "shell", "apply_patch_call": "apply_patch",
@@ -17,6 +19,11 @@ HOSTED = ["code_interpreter_call", "file_search_call", "image_generation_call", 
 FOUND = ["executable_code", "tool_call", "grounding_metadata", "url_context_metadata"]
 # What a stop reason that says "tool use" becomes where no call is left.
 ENDS = {"tool_use": "end_turn", "tool_calls": "stop", "function_call": "stop"}
+
+
+def without_ids(verdict):
+    """The verdict as JSON, without the ids of refusals."""
+    return EVENT.sub("Event:", json.dumps(verdict, sort_keys=True))
 
 
 @dataclass(frozen=True)
