@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::journal::poll;
-use crate::support::{Gateway, Pki, Setup};
+use crate::support::{Gateway, Pki, Setup, directory};
 
 /// A gateway that writes this file.
 fn started(file: &str) -> Gateway {
@@ -30,7 +30,7 @@ fn refuse(gateway: &Gateway, times: usize) {
 
 #[test]
 fn the_ledger_has_the_lines_of_standard_output() {
-    let place = tempfile::tempdir().unwrap();
+    let place = directory();
     let file = place.path().join("ledger.db").display().to_string();
     let mut gateway = started(&file);
     refuse(&gateway, 3);
@@ -38,6 +38,7 @@ fn the_ledger_has_the_lines_of_standard_output() {
         Some(kept(&gateway, &file))
             .filter(|events| events.iter().filter(|event| event["kind"] == "Request").count() == 3)
     });
+    poll("the same on standard output", || (gateway.events().len() >= events.len()).then_some(()));
     assert!(gateway.events().starts_with(&events));
     gateway.terminate();
     assert_eq!(kept(&gateway, &file), gateway.events());
@@ -45,16 +46,16 @@ fn the_ledger_has_the_lines_of_standard_output() {
 
 #[test]
 fn a_gateway_that_is_killed_leaves_a_whole_file_and_the_next_one_goes_on_in_it() {
-    let place = tempfile::tempdir().unwrap();
+    let place = directory();
     let file = place.path().join("ledger.db").display().to_string();
     let mut starts = Vec::new();
     for _ in 0..5 {
         let mut gateway = started(&file);
+        let start = gateway.wait_for("Lifecycle", "Allow")["start"].clone();
         refuse(&gateway, 5);
         gateway.signal("KILL");
         gateway.wait_for_exit();
         let events = kept(&gateway, &file);
-        let start = gateway.events()[0]["start"].clone();
         let of_start: Vec<_> = events.iter().filter(|event| event["start"] == start).collect();
         assert!(of_start.iter().zip(1..).all(|(event, number)| event["sequence"] == number), "no gap");
         let before = starts.iter().all(|before| events.iter().any(|event| event["start"] == *before));
@@ -66,7 +67,7 @@ fn a_gateway_that_is_killed_leaves_a_whole_file_and_the_next_one_goes_on_in_it()
 
 #[test]
 fn a_file_that_cannot_be_the_ledger_keeps_the_gateway_from_starting_and_stays_as_it_is() {
-    let place = tempfile::tempdir().unwrap();
+    let place = directory();
     let file = place.path().join("notes.txt");
     std::fs::write(&file, "somebody's notes").unwrap();
     let said = setup(&file.display().to_string()).run(&["gateway", "--config", "settings.yaml"]);
@@ -81,7 +82,7 @@ fn a_file_that_cannot_be_the_ledger_keeps_the_gateway_from_starting_and_stays_as
 
 #[test]
 fn two_gateways_do_not_write_one_file() {
-    let place = tempfile::tempdir().unwrap();
+    let place = directory();
     let file = place.path().join("ledger.db").display().to_string();
     let _first = started(&file);
     let said = setup(&file).run(&["gateway", "--config", "settings.yaml"]);
@@ -91,7 +92,7 @@ fn two_gateways_do_not_write_one_file() {
 
 #[test]
 fn while_the_ledger_cannot_be_written_nothing_goes_on_unrecorded() {
-    let place = tempfile::tempdir().unwrap();
+    let place = directory();
     let file = place.path().join("ledger.db");
     let gateway = started(&file.display().to_string());
     refuse(&gateway, 1);

@@ -22,9 +22,9 @@ use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::Agent;
 use crate::support::journal::poll;
 use crate::support::schema;
+use crate::support::{Agent, directory};
 
 /// A user: a home, with the directory they work in, and an environment.
 struct User {
@@ -49,7 +49,7 @@ struct Said {
 
 impl User {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        let home = directory();
         std::fs::create_dir(home.path().join("work")).unwrap();
         std::fs::create_dir(home.path().join("tmp")).unwrap();
         let user = Self { home, environment: Vec::new() };

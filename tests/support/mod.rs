@@ -28,3 +28,8 @@ pub(crate) use volume::Volume;
 
 /// How long anything may take before a test says that it did not happen: long, for machines that do other work too.
 pub(crate) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A directory in memory, where there is one, for files that are synced: on a disk they wait for all that others write.
+pub(crate) fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
