@@ -1,6 +1,7 @@
 //! A new policy takes effect whole, or not at all.
 
 use super::{INSPECT_API, halting, inspected};
+use crate::support::journal::poll;
 use crate::support::setup::policy;
 use crate::support::upstream::{Gate, Step};
 use crate::support::{Ending, Pki, Setup, Upstream};
@@ -36,7 +37,7 @@ fn an_invalid_policy_changes_nothing_and_is_said() {
     test.gateway.reload_policy(&policy(&["{name: api, hosts: [api.example.com], action: Allow}"]), "failure");
 
     assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 200);
-    assert!(test.gateway.log().contains("policy.yaml"), "{}", test.gateway.log());
+    poll("the mistake in the log", || test.gateway.log().contains("policy.yaml").then_some(()));
     test.gateway.reload_policy(&policy(&[DENY_API]), "success");
     assert_eq!(test.gateway.agent().get("https://api.example.com/echo").status, 403);
 }
