@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use prost::Message;
 use serde_json::Value;
 
-use super::{Inspected, inspected_with};
+use super::{Inspected, grpc_collector, inspected_with};
 use crate::support::upstream::{Gate, Reply, Seen, Step};
 use crate::support::{Pki, Setup, Upstream};
 
@@ -118,14 +118,7 @@ fn an_event_is_a_log_record_whose_body_is_its_line() {
 #[test]
 fn grpc_is_spoken_where_the_variables_say_so() {
     let upstreams = Pki::new("Collector CA");
-    let grpc = |seen: &Seen| {
-        (seen.method == "POST").then(|| {
-            Reply::of(200, &b"\0\0\0\0\0"[..])
-                .header("content-type", "application/grpc")
-                .header("grpc-status", "0")
-        })
-    };
-    let collector = Upstream::build().identity(upstreams.leaf(&["localhost"])).script(grpc).start();
+    let collector = grpc_collector(&upstreams);
     let mut test = exporting(&format!("https://localhost:{}", collector.address().port()), |setup| {
         setup
             .variable("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc")

@@ -1,6 +1,6 @@
 //! Spans of exchanges, as a collector gets them.
 
-use super::{Inspected, inspected_with};
+use super::{Inspected, grpc_collector, inspected_with};
 use crate::support::upstream::{Reply, Seen};
 use crate::support::{Pki, Setup, Upstream};
 
@@ -71,14 +71,7 @@ fn a_trace_that_the_agent_does_not_record_is_not_exported() {
 #[test]
 fn grpc_is_spoken_where_the_variables_say_so() {
     let upstreams = Pki::new("Collector CA");
-    let grpc = |seen: &Seen| {
-        (seen.method == "POST").then(|| {
-            Reply::of(200, &b"\0\0\0\0\0"[..])
-                .header("content-type", "application/grpc")
-                .header("grpc-status", "0")
-        })
-    };
-    let collector = Upstream::build().identity(upstreams.leaf(&["localhost"])).script(grpc).start();
+    let collector = grpc_collector(&upstreams);
     let test = exporting(&format!("https://localhost:{}", collector.address().port()), |setup| {
         setup
             .variable("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
