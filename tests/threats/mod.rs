@@ -34,6 +34,7 @@ mod record;
 mod replay;
 mod requests;
 mod resolver;
+mod restarts;
 mod scripts;
 mod shell;
 mod shell_carriers;
