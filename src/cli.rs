@@ -359,8 +359,8 @@ pub enum LedgerCommand {
 /// Where events are read from.
 #[derive(Debug, Default, Args)]
 pub struct LedgerSourceArgs {
-    /// A ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-` [default: the newest
-    /// run of `postern run`; where an id is looked for, all runs].
+    /// A ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-`; lines may be compressed by gzip
+    /// or zstd [default: the newest run of `postern run`; where an id is looked for, all runs].
     #[arg(long, value_name = "FILE|DIR|-")]
     pub ledger: Option<PathBuf>,
 }

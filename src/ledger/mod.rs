@@ -13,6 +13,7 @@ mod state;
 pub mod stdout;
 pub mod store;
 pub mod traces;
+pub mod unpacked;
 mod writer;
 
 use std::io;

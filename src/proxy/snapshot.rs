@@ -49,7 +49,7 @@ pub struct Snapshot {
     pub settings: Arc<Settings>,
     pub interception: Interception,
     pub credentials: Arc<Store>,
-    policy: Policy,
+    policy: Arc<Policy>,
     /// When the policy came into force.
     since: Instant,
     /// The policy is too old to be followed.
@@ -99,7 +99,7 @@ impl Snapshot {
         Self {
             interception: parts.interception,
             credentials: parts.credentials,
-            policy: parts.policy,
+            policy: Arc::new(parts.policy),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: Upstreams::new(dialer, bounds, drain),
@@ -120,7 +120,7 @@ impl Snapshot {
             settings: Arc::clone(&self.settings),
             interception: self.interception.clone(),
             credentials,
-            policy,
+            policy: Arc::new(policy),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: self.upstreams.anew(),
@@ -138,11 +138,16 @@ impl Snapshot {
         Instant::now() < self.settles()
     }
 
+    /// The decision about everything while the policy is too old to be followed.
+    pub(crate) fn denies_everything(&self) -> Option<Decision> {
+        self.is_expired().then(|| Decision::builtin("expired", EXPIRED))
+    }
+
     fn is_expired(&self) -> bool {
         self.expired.load(Ordering::Relaxed)
     }
 
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }
 

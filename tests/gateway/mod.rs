@@ -10,6 +10,7 @@ mod explicit;
 mod ledger;
 mod limits;
 mod logs;
+mod mcp;
 mod refusals;
 mod reload;
 mod reverse;

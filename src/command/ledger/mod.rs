@@ -13,11 +13,9 @@ mod tail;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::bail;
-
 use crate::cli::{LedgerCommand, Output};
 use crate::event::Event;
-use reader::{LedgerReader, ReadStep, SkippedLines};
+use reader::{LedgerReader, ReadStep};
 
 pub(super) use find::find;
 pub(super) use reader::RUNS;
@@ -29,17 +27,11 @@ pub(super) use reader::RUNS;
 /// It cannot be read, or has no events.
 pub(super) fn each(ledger: Option<&Path>, mut take: impl FnMut(&Event, &str)) -> anyhow::Result<Vec<String>> {
     let mut reader = LedgerReader::open(ledger, false)?;
-    let mut is_empty = true;
     while let ReadStep::Entry(entry) = reader.next()? {
         take(&entry.event, &entry.line);
-        is_empty = false;
     }
-    let skipped: Vec<String> = reader.skipped.iter().filter_map(SkippedLines::text).collect();
-    if is_empty {
-        let names: Vec<&str> = reader.skipped.iter().map(|file| file.name.as_str()).collect();
-        bail!("there is no event in {}", names.join(", "));
-    }
-    Ok(skipped)
+    reader.check_events()?;
+    Ok(reader.skipped())
 }
 
 /// Does what a subcommand of `ledger` says.
