@@ -29,6 +29,7 @@ mod model;
 mod modes;
 mod names;
 mod network;
+mod one_id;
 mod phases;
 mod record;
 mod replay;

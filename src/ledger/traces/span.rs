@@ -118,6 +118,7 @@ fn decisions(event: &Event) -> Vec<SpanEvent> {
         return span_events;
     }
     let mut attributes = vec![
+        KeyValue::new(names::EVENT, event.id.to_string()),
         KeyValue::new(names::KIND, event.kind.as_str()),
         KeyValue::new(names::VERDICT, event.decision.verdict.as_str()),
     ];
