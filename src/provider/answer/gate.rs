@@ -18,6 +18,8 @@ pub struct Gate {
     kept_bytes: usize,
     /// What the answer says of itself; the transcript fills it.
     pub facts: AnswerFacts,
+    /// The tokens of all answers of one connection, where a dialect has several; 0 elsewhere.
+    pub tokens: u64,
     notes: Vec<CallNote>,
     blocked: Vec<(String, BlockedCall)>,
 }
@@ -31,6 +33,7 @@ impl Gate {
             given_up: false,
             kept_bytes: 0,
             facts: AnswerFacts::default(),
+            tokens: 0,
             notes: Vec::new(),
             blocked: Vec::new(),
         }
