@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::Error;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -60,8 +60,22 @@ impl Serialize for Id {
 
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| D::Error::custom("expected a UUID"))
+        deserializer.deserialize_str(Text(|text: &str| Self::parse(text).ok_or("a UUID")))
+    }
+}
+
+/// Reads a text without a copy of it: events have many of these.
+struct Text<F>(F);
+
+impl<T, F: Fn(&str) -> Result<T, &'static str>> Visitor<'_> for Text<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.0)(text).map_err(|expected| E::custom(format_args!("expected {expected}")))
     }
 }
 
@@ -103,11 +117,11 @@ impl Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let at = OffsetDateTime::parse(&text, &Rfc3339).map_err(D::Error::custom)?;
-        u64::try_from(at.unix_timestamp_nanos() / 1_000_000)
-            .map(Self::from_unix_millis)
-            .map_err(D::Error::custom)
+        let parse = |text: &str| {
+            let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
+            u64::try_from(at.unix_timestamp_nanos() / 1_000_000).ok().map(Self::from_unix_millis)
+        };
+        deserializer.deserialize_str(Text(|text: &str| parse(text).ok_or("a time of RFC 3339 since 1970")))
     }
 }
 

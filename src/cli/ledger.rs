@@ -92,6 +92,13 @@ pub struct LedgerQueryArgs {
     /// How many are printed at most.
     #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
     pub limit: usize,
+    /// One SELECT over the tables of a ledger (docs/ledger.md) in place of a filter, cut off at 5 seconds and 10,000 rows;
+    /// lines are put into the same tables first.
+    #[arg(
+        long, value_name = "SELECT",
+        conflicts_with_all = ["since", "until", "kind", "verdict", "rule", "host", "tool", "model", "session", "exchange"]
+    )]
+    pub sql: Option<String>,
     #[command(flatten)]
     pub source: LedgerSourceArgs,
     #[command(flatten)]

@@ -186,7 +186,7 @@ impl EventCounter {
 
     pub fn take(&mut self, event: &Event) {
         self.events += 1;
-        let last = event.last.unwrap_or(event.time);
+        let last = event.last.unwrap_or(event.time).max(event.time);
         let (from, to) = self.times.get_or_insert((event.time, last));
         (*from, *to) = ((*from).min(event.time), (*to).max(last));
         self.total.add(event);
@@ -237,7 +237,7 @@ impl EventCounter {
         }
         if rule.is_some_and(|rule| rule.ends_with("/limits")) {
             let reason = self.reasons.number(event.decision.why());
-            *self.limits.entry((number, reason)).or_default() += event.count;
+            add(self.limits.entry((number, reason)).or_default(), event.count);
         }
     }
 
@@ -260,7 +260,7 @@ impl EventCounter {
         if let (Some(session), Some(hash)) = (&event.session, hash) {
             let key = (self.sessions.number(session), tool, hash);
             if self.repeated.len() < MOST_CALLS || self.repeated.contains_key(&key) {
-                *self.repeated.entry(key).or_default() += event.count;
+                add(self.repeated.entry(key).or_default(), event.count);
             }
         }
     }
@@ -291,7 +291,7 @@ impl EventCounter {
     fn count_findings(&mut self, event: &Event) {
         for finding in &event.dlp {
             let key = (self.words.number(&finding.detector), self.words.number(&finding.action));
-            *self.findings.entry(key).or_default() += event.count;
+            add(self.findings.entry(key).or_default(), event.count);
         }
     }
 
@@ -417,6 +417,11 @@ impl EventCounter {
             (row.count, Arc::clone(&row.session), Arc::clone(&row.tool), row.input_sha256.clone())
         })
     }
+}
+
+/// Adds a count, which a line may have at will.
+fn add(so_far: &mut u64, count: u64) {
+    *so_far = so_far.saturating_add(count);
 }
 
 /// The model that answered, else the one that was asked.

@@ -266,7 +266,7 @@ impl Histogram {
             sum >= wanted
         };
         let at = self.buckets.iter().position(reaches)? as u64;
-        Some((17 + at % 16) << (at / 16 - 4))
+        u64::try_from(u128::from(17 + at % 16) << (at / 16 - 4)).ok().or(Some(u64::MAX))
     }
 }
 

@@ -7,6 +7,7 @@ mod ledger;
 mod policy;
 mod redirect;
 mod sarif;
+mod sql;
 mod stats;
 mod version;
 

@@ -124,3 +124,38 @@ fn nothing_in_a_hostile_ledger_runs() {
         assert!(!is_check || String::from_utf8(output.stdout).unwrap().contains("the column verdict"));
     }
 }
+
+/// J14: a question that reads for ever is cut off, so that the WAL is written back; one that ends is answered.
+#[test]
+fn a_reader_does_not_keep_the_wal_from_being_written_back() {
+    let place = directory();
+    let file = place.path().join("ledger.db");
+    let gateway = Setup::new(&Pki::new("Upstream Test CA"))
+        .set("/ledger", serde_json::json!({"path": file, "maxBytes": 8 << 20}))
+        .destinations(&["{name: denied, hosts: ['*.example.com'], action: Deny}"])
+        .start();
+    gateway.wait_for("Lifecycle", "Allow");
+    let forever =
+        "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t, events";
+    let pinned = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| postern(&["ledger", "query", "--sql", forever], &file));
+        let long = "x".repeat(1_500);
+        for number in 0..1_200 {
+            let url = format!("http://host-{number}.example.com/{long}");
+            gateway.agent().get(&url).assert_refused(403, "agents/test/denied");
+        }
+        reader.join().unwrap()
+    });
+    assert_eq!((pinned.status.code(), pinned.stdout.len()), (Some(1), 0));
+    let said = String::from_utf8(pinned.stderr).unwrap();
+    assert!(said.contains("the statement was cut off after 5 seconds"), "{said}");
+    let wal = place.path().join("ledger.db-wal");
+    let mut number = 0;
+    poll("the WAL to be written back", || {
+        number += 1;
+        gateway.agent().get(&format!("http://late-{number}.example.com/"));
+        std::fs::metadata(&wal).is_ok_and(|wal| wal.len() < 1 << 20).then_some(())
+    });
+    let twin = postern(&["ledger", "query", "--sql", "SELECT count(*) > 0 AS has FROM events"], &file);
+    assert_eq!((twin.status.code(), twin.stdout.as_slice()), (Some(0), &b"has\n1\n"[..]));
+}

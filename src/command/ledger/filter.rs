@@ -4,7 +4,8 @@ use std::time::SystemTime;
 
 use crate::cli::{LedgerFilterArgs, Moment};
 use crate::decision::RuleId;
-use crate::event::{Event, Timestamp, pattern};
+use crate::event::{Event, Id, Timestamp, pattern};
+use crate::ledger::store::{RowColumn, RowFilter};
 use crate::ledger::timestamp;
 
 /// Takes events that have one of the values of each option that is given.
@@ -21,6 +22,31 @@ impl<'a> EventFilter<'a> {
             Moment::Ago(ago) => timestamp(now.checked_sub(*ago).unwrap_or(SystemTime::UNIX_EPOCH)),
         };
         Self { args, since: args.since.as_ref().map(at), until: args.until.as_ref().map(at) }
+    }
+
+    /// What of the filter the columns of a ledger tell.
+    pub(super) fn rows(&self) -> RowFilter {
+        let Self { args, since, until } = self;
+        // A rule may be named by its last part alone.
+        let rules = args.rule.iter().flat_map(|rule| [rule.clone(), format!("*/{rule}")]).collect();
+        let exchange = match args.exchange.as_slice() {
+            [exchange] => Id::parse(exchange),
+            _ => None,
+        };
+        RowFilter {
+            since: *since,
+            until: *until,
+            exchange,
+            patterns: vec![
+                (RowColumn::Session, args.session.clone()),
+                (RowColumn::Rule, rules),
+                (RowColumn::Tool, args.tool.clone()),
+                (RowColumn::Kind, args.kind.clone()),
+                (RowColumn::Verdict, args.verdict.clone()),
+                (RowColumn::Host, args.host.clone()),
+            ],
+            ..RowFilter::default()
+        }
     }
 
     pub(super) fn takes(&self, event: &Event) -> bool {

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use super::reader::{self, LedgerEntry, LedgerReader, ReadStep};
 use crate::command::private_directory::PrivateDirectory;
 use crate::event::{Event, Id};
+use crate::ledger::store::RowFilter;
 
 /// How much of standard input is kept while an event is looked for, in bytes.
 const MOST_SPOOLED: u64 = 4 << 30;
@@ -59,16 +60,31 @@ pub(in crate::command) fn find(id: &str, ledger: Option<&Path>) -> anyhow::Resul
 fn find_in(places: Vec<Vec<PathBuf>>, id: Id) -> anyhow::Result<Option<FoundEvent>> {
     let mut counted = None;
     for files in places {
-        let mut reader = LedgerReader::of(files.clone(), false)?;
-        if let Some((entry, is_counted)) = find_entry(&mut reader, id)? {
-            let found = FoundEvent { entry, is_counted, files, skipped: reader.skipped(), _spool: None };
-            if !is_counted {
-                return Ok(Some(found));
-            }
-            counted.get_or_insert(found);
+        let Some(found) = find_here(&files, id)? else { continue };
+        if !found.is_counted {
+            return Ok(Some(found));
         }
+        counted.get_or_insert(found);
     }
     Ok(counted)
+}
+
+/// Finds the event with this id in some files, else one that counts it. A ledger is asked for the one, then for the other;
+/// lines are read once.
+fn find_here(files: &[PathBuf], id: Id) -> anyhow::Result<Option<FoundEvent>> {
+    let exact = RowFilter { id: Some(id), ..RowFilter::default() };
+    let counting = RowFilter { counted_at: Some(id.time()), ..RowFilter::default() };
+    for filter in [exact, counting] {
+        let mut reader = LedgerReader::filtered(files.to_vec(), filter)?;
+        if let Some((entry, is_counted)) = find_entry(&mut reader, id)? {
+            let (files, skipped) = (files.to_vec(), reader.skipped());
+            return Ok(Some(FoundEvent { entry, is_counted, files, skipped, _spool: None }));
+        }
+        if !reader.has_store() {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 /// Finds the event with this id, else one that counts it among others. Returns whether it is such a count.

@@ -8,6 +8,7 @@ mod reader;
 mod row;
 mod sarif;
 mod show;
+mod sql;
 mod stats;
 mod tail;
 mod verify;

@@ -5,14 +5,17 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use super::filter::EventFilter;
-use super::print;
-use super::reader::{LedgerReader, ReadStep};
+use super::reader::{self, LedgerReader, ReadStep};
+use super::{print, sql};
 use crate::cli::{LedgerQueryArgs, Output};
 
 /// Prints them as they are found, so that nothing is held.
 pub(super) fn run(args: &LedgerQueryArgs, output: Output) -> anyhow::Result<ExitCode> {
-    let mut reader = LedgerReader::open(args.source.ledger.as_deref(), false)?;
+    if let Some(sql) = &args.sql {
+        return sql::run(sql, args, output);
+    }
     let filter = EventFilter::new(&args.filter, SystemTime::now());
+    let mut reader = LedgerReader::filtered(reader::named(args.source.ledger.as_deref())?, filter.rows())?;
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     let (mut count, mut is_more) = (0, false);
     while let ReadStep::Entry(entry) = reader.next()? {

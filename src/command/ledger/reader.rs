@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use crate::command::directories;
 use crate::event::Event;
 use crate::ledger::lines::{EventLines, NextLine};
-use crate::ledger::store::{self, StoreLines};
+use crate::ledger::store::{self, RowFilter, StoreLines};
 use crate::ledger::unpacked::Unpacked;
 
 /// The most files of a directory.
@@ -68,6 +68,8 @@ pub(super) struct LedgerReader {
     current: Option<EventLines<Box<dyn io::Read>>>,
     /// The last file is read on when it grows.
     follows: bool,
+    /// Rows of a ledger that do not fit it need not be read.
+    filter: RowFilter,
     /// The skipped lines of each file so far; the last is the current file.
     files: Vec<SkippedLines>,
     /// How many events were read.
@@ -92,10 +94,24 @@ impl LedgerReader {
 
     /// Opens files, in this order.
     pub(super) fn of(files: Vec<PathBuf>, follows: bool) -> anyhow::Result<Self> {
+        Self::begin(files, follows, RowFilter::default())
+    }
+
+    /// Opens files to read what fits a filter. Of a ledger it leaves out what does not; of lines it gives all.
+    pub(super) fn filtered(files: Vec<PathBuf>, filter: RowFilter) -> anyhow::Result<Self> {
+        Self::begin(files, false, filter)
+    }
+
+    fn begin(files: Vec<PathBuf>, follows: bool, filter: RowFilter) -> anyhow::Result<Self> {
         let mut reading =
-            Self { waiting: files.into(), current: None, follows, files: Vec::new(), events: 0 };
+            Self { waiting: files.into(), current: None, follows, filter, files: Vec::new(), events: 0 };
         reading.open_next()?;
         Ok(reading)
+    }
+
+    /// Whether a ledger was among the files so far.
+    pub(super) fn has_store(&self) -> bool {
+        self.files.iter().any(|file| file.is_store)
     }
 
     /// The next event.
@@ -155,7 +171,7 @@ impl LedgerReader {
     /// # Errors
     /// There was none, and why.
     pub(super) fn check_lines(&self) -> anyhow::Result<()> {
-        if self.files.iter().any(|file| file.is_store) { Ok(()) } else { self.check_events() }
+        if self.has_store() { Ok(()) } else { self.check_events() }
     }
 
     /// Fails where no event was read.
@@ -184,7 +200,7 @@ impl LedgerReader {
             }
             if metadata.is_file() && store::is_store(&path)? {
                 is_store = true;
-                Box::new(StoreLines::open(&path)?)
+                Box::new(StoreLines::filtered(&path, &self.filter)?)
             } else if metadata.is_file() && !(self.follows && self.waiting.is_empty()) {
                 // Up to its length by now, so that reading ends while a run goes on writing.
                 Box::new(Unpacked::new(io::Read::take(file, metadata.len())))

@@ -11,6 +11,7 @@ use super::reader::{LedgerEntry, LedgerReader, ReadStep};
 use super::row::row;
 use crate::cli::{LedgerShowArgs, Output};
 use crate::command::output;
+use crate::ledger::store::RowFilter;
 use crate::terminal;
 
 /// The most events of one exchange, and the most of their bytes.
@@ -40,7 +41,11 @@ fn others(found: &FoundEvent) -> anyhow::Result<Vec<LedgerEntry>> {
         };
         shared && other.event.id != event.id
     };
-    let mut reader = LedgerReader::of(found.files.clone(), false)?;
+    if event.exchange.is_none() && event.connection.is_none() {
+        return Ok(Vec::new());
+    }
+    let filter = RowFilter { exchange: event.exchange, ..RowFilter::default() };
+    let mut reader = LedgerReader::filtered(found.files.clone(), filter)?;
     let (mut others, mut bytes) = (Vec::new(), 0);
     while let ReadStep::Entry(entry) = reader.next()? {
         if is_other(&entry) {

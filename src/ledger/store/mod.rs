@@ -1,11 +1,13 @@
 //! The ledger: a file of SQLite that one thread writes and anybody may read meanwhile (ADR 0024).
 
+mod choose;
 mod evict;
 mod read;
 mod row;
 mod rows;
 mod schema;
 mod spent;
+mod sql;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -21,8 +23,10 @@ use super::sink::Sink;
 use super::stamp::now;
 use crate::event::{Chain, Event, Id};
 use crate::policy::allowance::Allowances;
+pub use choose::{RowColumn, RowFilter};
 pub use read::{StoreLines, is_store};
 pub use rows::{PagesCheck, StoreRow, StoreRows};
+pub use sql::{SqlError, SqlFiller, SqlSource, SqlValue};
 
 /// How many events one transaction has at most.
 const BATCH: u64 = 256;

@@ -3,16 +3,22 @@
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
+use std::vec;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::StoreError;
+use super::choose::RowFilter;
 use super::schema;
 
 /// How many rows are read at once, so that no reader holds an old state for long and keeps the WAL from being written back.
 const PAGE: i64 = 512;
+
+/// How many bytes of chosen rows are read at once.
+const PAGE_BYTES: usize = 256 << 10;
 
 /// The longest text that is read, in bytes, beyond which SQLite says that it is too large.
 const MOST_BYTES: i32 = 16 << 20;
@@ -25,6 +31,8 @@ pub struct StoreLines {
     connection: Connection,
     /// The last row that was read.
     n: i64,
+    /// The rows that a filter chose; none where every row is read.
+    chosen: Option<vec::IntoIter<i64>>,
     page: Vec<u8>,
     /// How much of the page was given.
     given: usize,
@@ -65,23 +73,49 @@ impl StoreLines {
     /// # Errors
     /// The file is no ledger, of a later version, or damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::filtered(path, &RowFilter::default())
+    }
+
+    /// Opens a ledger to read the rows that may fit a filter.
+    ///
+    /// # Errors
+    /// The file is no ledger, of a later version, altered or damaged.
+    pub fn filtered(path: &Path, filter: &RowFilter) -> Result<Self, StoreError> {
         let connection = open(path)?;
-        Ok(Self { connection, n: i64::MIN, page: Vec::new(), given: 0 })
+        let chosen = filter.choose(&connection)?.map(Vec::into_iter);
+        Ok(Self { connection, n: i64::MIN, chosen, page: Vec::new(), given: 0 })
     }
 
     fn next_page(&mut self) -> rusqlite::Result<()> {
-        (self.given, self.page) = (0, Vec::new());
-        let chosen = "SELECT n, event FROM events WHERE n > ?1 ORDER BY n LIMIT ?2";
-        let mut statement = self.connection.prepare_cached(chosen)?;
+        self.given = 0;
+        self.page.clear();
+        if let Some(chosen) = &mut self.chosen {
+            let mut statement = self.connection.prepare_cached("SELECT event FROM events WHERE n = ?1")?;
+            while self.page.len() < PAGE_BYTES {
+                let Some(n) = chosen.next() else { break };
+                let mut rows = statement.query([n])?;
+                // Retention may have taken it away meanwhile.
+                if let Some(row) = rows.next()? {
+                    push(&mut self.page, row.get_ref(0)?);
+                }
+            }
+            return Ok(());
+        }
+        let all = "SELECT n, event FROM events WHERE n > ?1 ORDER BY n LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(all)?;
         let mut rows = statement.query(params![self.n, PAGE])?;
         while let Some(row) = rows.next()? {
             self.n = row.get(0)?;
-            let line = row.get_ref(1)?.as_str().ok().filter(|line| !line.contains('\n'));
-            self.page.extend_from_slice(line.unwrap_or(NO_EVENT).as_bytes());
-            self.page.push(b'\n');
+            push(&mut self.page, row.get_ref(1)?);
         }
         Ok(())
     }
+}
+
+fn push(page: &mut Vec<u8>, value: ValueRef<'_>) {
+    let line = value.as_str().ok().filter(|line| memchr::memchr(b'\n', line.as_bytes()).is_none());
+    page.extend_from_slice(line.unwrap_or(NO_EVENT).as_bytes());
+    page.push(b'\n');
 }
 
 impl Read for StoreLines {

@@ -93,7 +93,7 @@ impl Witness {
         });
         absent.times = (absent.times.0.min(time), absent.times.1.max(time));
         match absent.ranges.last_mut() {
-            Some((_, last)) if *last + 1 == sequence => *last = sequence,
+            Some((_, last)) if last.checked_add(1) == Some(sequence) => *last = sequence,
             _ => absent.ranges.push((sequence, sequence)),
         }
     }
