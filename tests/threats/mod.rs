@@ -5,6 +5,7 @@ mod answers;
 mod bodies;
 mod bounds;
 mod calls;
+mod canaries;
 mod companions;
 mod conditions;
 mod control;
