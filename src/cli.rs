@@ -353,6 +353,7 @@ pub enum LedgerCommand {
     /// Prints the events that fit, in the order in which they were written; files of a directory by their names.
     Query(LedgerQueryArgs),
     Show(LedgerShowArgs),
+    Verify(LedgerVerifyArgs),
     Sarif(LedgerSarifArgs),
 }
 
@@ -442,6 +443,19 @@ pub struct LedgerShowArgs {
     /// The event's id, as a refusal and the header x-postern-event name it.
     #[arg(value_name = "ID")]
     pub id: String,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+}
+
+/// Checks that events hold together: that none was changed, removed, moved or cut off.
+///
+/// A record alone proves that it is consistent; with --against, lines that left the gateway are the witness that nobody
+/// wrote it anew. Exit status 1 where something does not hold.
+#[derive(Debug, Args)]
+pub struct LedgerVerifyArgs {
+    /// Lines that left the gateway, in any form that --ledger takes but a ledger.
+    #[arg(long, value_name = "FILE|DIR|-")]
+    pub against: Option<PathBuf>,
     #[command(flatten)]
     pub source: LedgerSourceArgs,
 }

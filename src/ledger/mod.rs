@@ -14,6 +14,7 @@ pub mod stdout;
 pub mod store;
 pub mod traces;
 pub mod unpacked;
+pub mod verify;
 mod writer;
 
 use std::io;

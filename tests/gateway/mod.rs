@@ -19,6 +19,7 @@ mod streaming;
 mod tls;
 mod traces;
 mod upgrades;
+mod verify;
 
 use crate::support::upstream::{Builder, Gate, Reply, Seen, Step};
 use crate::support::{Gateway, Pki, Setup, Upstream};

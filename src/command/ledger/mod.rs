@@ -9,6 +9,7 @@ mod row;
 mod sarif;
 mod show;
 mod tail;
+mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ pub(super) fn run(command: &LedgerCommand, output: Output) -> anyhow::Result<Exi
         LedgerCommand::Tail(args) => tail::run(args, output),
         LedgerCommand::Query(args) => query::run(args, output),
         LedgerCommand::Show(args) => show::run(args, output),
+        LedgerCommand::Verify(args) => verify::run(args, output),
         LedgerCommand::Sarif(args) => sarif::run(args, output),
     }
 }

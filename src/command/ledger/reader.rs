@@ -35,6 +35,8 @@ pub(in crate::command) struct LedgerEntry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct SkippedLines {
     name: String,
+    /// Lines that were read.
+    count: u64,
     /// Lines that are no events.
     lines: u64,
     /// The bytes of a last line that does not end.
@@ -85,11 +87,7 @@ impl LedgerReader {
     /// # Errors
     /// There is no such file, or no run.
     pub(super) fn open(ledger: Option<&Path>, follows: bool) -> anyhow::Result<Self> {
-        let files = match ledger {
-            Some(path) => listed(path)?,
-            None => vec![newest()?],
-        };
-        Self::of(files, follows)
+        Self::of(named(ledger)?, follows)
     }
 
     /// Opens files, in this order.
@@ -115,6 +113,7 @@ impl LedgerReader {
                 }
                 Err(error) => return Err(error).with_context(|| format!("{} cannot be read", skipped.name)),
             };
+            skipped.count += u64::from(!matches!(read, NextLine::End { .. }));
             match read {
                 NextLine::Line(line) => match entry(line) {
                     Some(entry) => {
@@ -138,6 +137,11 @@ impl LedgerReader {
     /// Describes the lines of each file that were skipped so far.
     pub(super) fn skipped(&self) -> Vec<String> {
         self.files.iter().filter_map(SkippedLines::text).collect()
+    }
+
+    /// Where the last event stands: the file and the number of the line.
+    pub(super) fn place(&self) -> String {
+        self.files.last().map(|file| format!("{}:{}", file.name, file.count)).unwrap_or_default()
     }
 
     /// The name of the file that is read now.
@@ -225,6 +229,17 @@ pub(super) fn runs() -> anyhow::Result<Vec<PathBuf>> {
     }
     files.reverse();
     Ok(files)
+}
+
+/// Lists the files that `--ledger` names, or the newest run's.
+///
+/// # Errors
+/// There is no such file, or no run.
+pub(super) fn named(ledger: Option<&Path>) -> anyhow::Result<Vec<PathBuf>> {
+    match ledger {
+        Some(path) => listed(path),
+        None => Ok(vec![newest()?]),
+    }
 }
 
 fn newest() -> anyhow::Result<PathBuf> {

@@ -3,6 +3,7 @@
 mod evict;
 mod read;
 mod row;
+mod rows;
 mod schema;
 mod spent;
 
@@ -21,6 +22,7 @@ use super::stamp::now;
 use crate::event::{Chain, Event, Id};
 use crate::policy::allowance::Allowances;
 pub use read::{StoreLines, is_store};
+pub use rows::{PagesCheck, StoreRow, StoreRows};
 
 /// How many events one transaction has at most.
 const BATCH: u64 = 256;
@@ -58,6 +60,8 @@ pub enum StoreError {
         schema::VERSION
     )]
     Newer { path: PathBuf, found: u32 },
+    #[error("{} has tables, triggers or views that Postern did not make, and is left as it is; move it away", .0.display())]
+    Altered(PathBuf),
     #[error("{} is written by another gateway; give each gateway a file of its own in ledger.path", .0.display())]
     Locked(PathBuf),
     #[error("the ledger's file is damaged and is left as it is; move it away to begin a new one ({0})")]

@@ -341,7 +341,7 @@ fn a_view_in_the_place_of_the_events_is_not_read() {
         .execute_batch("DROP TABLE events; CREATE VIEW events AS SELECT 1 AS n, randomblob(9) AS event")
         .unwrap();
     drop(hostile);
-    assert!(matches!(StoreLines::open(&path), Err(StoreError::Foreign(_))));
+    assert!(matches!(StoreLines::open(&path), Err(StoreError::Altered(_))));
 }
 
 #[test]
