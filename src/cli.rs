@@ -265,6 +265,9 @@ pub struct PolicyTestArgs {
     /// Also write the results to this file, as JUnit's XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Also write the cases that do not hold to this file, as SARIF.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
