@@ -1,11 +1,17 @@
 //! The demo's steps, in the order they are played; a further one is one entry of the list and one function.
 
+use std::path::Path;
 use std::pin::Pin;
 
+use anyhow::Context;
+use serde_json::Value;
+
 use super::agent::{AgentAnswer, Ask};
-use super::stage::DemoStage;
+use super::stage::{DemoStage, POLICY, as_error};
 use super::turns;
 use super::upstream::ECHO;
+use crate::policy::document;
+use crate::sarif::{RulePlaces, SarifReport};
 
 /// The placeholder that the agent holds instead of the key.
 const PLACEHOLDER: &str = "sk-demo-placeholder";
@@ -99,6 +105,16 @@ pub(super) const STEPS: &[DemoStep] = &[
         play: |stage| Box::pin(turns::outside_project(stage)),
     },
     DemoStep {
+        done: "ask the model demo-opus, which a rule in CEL denies",
+        expected: "403 by local/demo/small-models: Use a smaller model",
+        play: |stage| Box::pin(turns::denied_model(stage)),
+    },
+    DemoStep {
+        done: "ask the gateway, at the address in that refusal, why",
+        expected: "Request denied by local/demo/small-models: Use a smaller model",
+        play: |stage| Box::pin(turns::why(stage)),
+    },
+    DemoStep {
         done: "look for the events of those calls",
         expected: "3 Bash allowed, 3 Bash denied by local/demo/only-listings, 1 Read allowed, \
                    1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
@@ -106,12 +122,17 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "look for the events of the refusals",
-        expected: "each of 6 refusals has the event it named; no event holds the key",
+        expected: "each of 7 refusals has the event it named; no event holds the key",
         play: |stage| Box::pin(events(stage)),
     },
     DemoStep {
+        done: "report the denials as SARIF, each at its rule",
+        expected: "9 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
+        play: |stage| Box::pin(sarif(stage)),
+    },
+    DemoStep {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 4 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
+        expected: "2 keys attached, 5 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];
@@ -196,6 +217,28 @@ async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let key =
         if leaked == 0 { "no event holds the key".to_owned() } else { format!("{leaked} hold the key") };
     Ok(format!("each of {} refusals has the event it named; {key}", denials()))
+}
+
+async fn sarif(stage: &DemoStage) -> anyhow::Result<String> {
+    let documents = document::parse("policy.yaml", POLICY).map_err(|found| as_error(&found))?;
+    let mut report = SarifReport::new(true);
+    for line in stage.events() {
+        report.take(&serde_json::from_str(&line)?);
+    }
+    let log = serde_json::to_value(report.into_log(&RulePlaces::of(documents, Path::new(""))))?;
+    let results = log["runs"][0]["results"].as_array().context("no results")?;
+    let of_rule = results.iter().find(|result| result["ruleId"] == "local/demo/small-models");
+    let result = of_rule.context("no result of the rule")?;
+    let place = &result["locations"][0]["physicalLocation"];
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Ok(format!(
+        "{} results; the one of the rule in CEL: {} {} at {}:{}",
+        results.len(),
+        word(&result["level"]),
+        word(&result["ruleId"]),
+        word(&place["artifactLocation"]["uri"]),
+        place["region"]["startLine"]
+    ))
 }
 
 async fn metrics(stage: &DemoStage) -> anyhow::Result<String> {
