@@ -52,6 +52,7 @@ pub enum Command {
     /// Reads the events that gateways wrote down: those of the newest run, or of files (docs/events.md).
     #[command(subcommand, arg_required_else_help = true)]
     Ledger(LedgerCommand),
+    Ui(UiArgs),
     /// Makes and inspects the CA with which TLS is ended on this machine.
     #[command(subcommand, arg_required_else_help = true)]
     Ca(CaCommand),
@@ -478,6 +479,18 @@ pub struct LedgerSarifArgs {
     pub group: bool,
     #[command(flatten)]
     pub source: LedgerSourceArgs,
+}
+
+/// Shows events in a browser on this machine, live while more come (docs/ui.md).
+///
+/// Prints the page's address, which nobody else can guess, and serves it on the loopback until it is interrupted.
+#[derive(Debug, Args)]
+pub struct UiArgs {
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+    /// The port on 127.0.0.1; 0 is any that is free.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
 }
 
 /// A time on the command line.
