@@ -240,7 +240,7 @@ const RULES: &[Rule] = &[
         modules: &["cli"],
         forbidden: &["crate::command", "crate::proxy", "crate::policy", "crate::tls", "tokio", "std::fs"],
         permitted: &[],
-        reason: "cli.rs holds clap types and the defaults that help shows, nothing else",
+        reason: "cli holds clap types and the defaults that help shows, nothing else",
     },
     Rule {
         modules: WORLD,
