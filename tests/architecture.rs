@@ -49,6 +49,7 @@ const PURE: &[&str] = &[
     "event",
     "problem",
     "sarif",
+    "stats",
     "secret",
     "dns/answer",
     "dns/places",

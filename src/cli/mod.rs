@@ -2,17 +2,16 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use time::format_description::well_known::Rfc3339;
-use time::{Date, OffsetDateTime};
 
 use crate::version;
 
+mod ledger;
 mod policy;
 
+pub use ledger::*;
 pub use policy::*;
 
 /// The guarded door through which AI agents' traffic leaves.
@@ -194,138 +193,6 @@ pub enum Backend {
     Iptables,
 }
 
-/// `postern ledger`.
-#[derive(Debug, Subcommand)]
-pub enum LedgerCommand {
-    /// Prints the last events, and with --follow those that come.
-    Tail(LedgerTailArgs),
-    /// Prints the events that fit, in the order in which they were written; files of a directory by their names.
-    Query(LedgerQueryArgs),
-    Show(LedgerShowArgs),
-    Verify(LedgerVerifyArgs),
-    Sarif(LedgerSarifArgs),
-}
-
-/// Where events are read from.
-#[derive(Debug, Default, Args)]
-pub struct LedgerSourceArgs {
-    /// A ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-`; lines may be compressed by gzip
-    /// or zstd [default: the newest run of `postern run`; where an id is looked for, all runs].
-    #[arg(long, value_name = "FILE|DIR|-")]
-    pub ledger: Option<PathBuf>,
-}
-
-/// Which events. Of several options all have to hold, of the values of one any (repeated, or with commas). `*` stands
-/// for any text, and case does not matter.
-#[derive(Debug, Default, Args)]
-pub struct LedgerFilterArgs {
-    /// From then on: 90s, 10m, 2h or 3d ago, 2026-11-22 or 2026-11-22T10:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub since: Option<Moment>,
-    /// Until then.
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub until: Option<Moment>,
-    /// What happened; several with commas.
-    #[arg(
-        long, value_delimiter = ',', ignore_case = true,
-        value_parser = ["Connection", "Request", "Response", "ToolCall", "Transform", "Policy", "Lifecycle"]
-    )]
-    pub kind: Vec<String>,
-    /// What was decided.
-    #[arg(
-        long, value_delimiter = ',', ignore_case = true,
-        value_parser = ["Allow", "Deny", "Audit", "WouldDeny"]
-    )]
-    pub verdict: Vec<String>,
-    /// The rule's id (namespace/policy/rule), or its name; here and below `*` stands for any text.
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
-    pub rule: Vec<String>,
-    /// The host that was dialled, without its port.
-    #[arg(long, value_name = "HOST", value_delimiter = ',')]
-    pub host: Vec<String>,
-    /// The tool that was called, as the model wrote it.
-    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
-    pub tool: Vec<String>,
-    /// The model that was asked, or that answered.
-    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
-    pub model: Vec<String>,
-    /// The agent's label of its session.
-    #[arg(long, value_name = "SESSION", value_delimiter = ',')]
-    pub session: Vec<String>,
-    /// The exchange that requests, answers and calls share.
-    #[arg(long, value_name = "ID", value_delimiter = ',')]
-    pub exchange: Vec<String>,
-}
-
-/// Arguments of `postern ledger tail`.
-#[derive(Debug, Args)]
-pub struct LedgerTailArgs {
-    /// Goes on with the events that come, until it is interrupted.
-    #[arg(short, long)]
-    pub follow: bool,
-    /// How many of those that are there.
-    #[arg(short = 'n', long, value_name = "NUMBER", default_value_t = 20)]
-    pub lines: usize,
-    #[command(flatten)]
-    pub source: LedgerSourceArgs,
-    #[command(flatten)]
-    pub filter: LedgerFilterArgs,
-}
-
-/// Arguments of `postern ledger query`.
-#[derive(Debug, Args)]
-pub struct LedgerQueryArgs {
-    /// How many are printed at most.
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
-    pub limit: usize,
-    #[command(flatten)]
-    pub source: LedgerSourceArgs,
-    #[command(flatten)]
-    pub filter: LedgerFilterArgs,
-}
-
-/// Shows one event whole, with the others of its exchange.
-///
-/// An id that was counted with others in one event is found there.
-#[derive(Debug, Args)]
-pub struct LedgerShowArgs {
-    /// The event's id, as a refusal and the header x-postern-event name it.
-    #[arg(value_name = "ID")]
-    pub id: String,
-    #[command(flatten)]
-    pub source: LedgerSourceArgs,
-}
-
-/// Checks that events hold together: that none was changed, removed, moved or cut off.
-///
-/// A record alone proves that it is consistent; with --against, lines that left the gateway are the witness that nobody
-/// wrote it anew. Exit status 1 where something does not hold.
-#[derive(Debug, Args)]
-pub struct LedgerVerifyArgs {
-    /// Lines that left the gateway, in any form that --ledger takes but a ledger.
-    #[arg(long, value_name = "FILE|DIR|-")]
-    pub against: Option<PathBuf>,
-    #[command(flatten)]
-    pub source: LedgerSourceArgs,
-}
-
-/// Prints denials as SARIF 2.1.0, for what shows the results of code scanners (docs/sarif.md).
-///
-/// One result for each denial, enforced or recorded, at most the newest 25,000. Where no event at all could be read it
-/// prints none and exits with 1: an empty report would close the alerts of the last one.
-#[derive(Debug, Args)]
-pub struct LedgerSarifArgs {
-    /// Policies to look up the rules in, so that a result names a rule's file and line; may be repeated. Without it the
-    /// place is postern/NAMESPACE/POLICY.yaml.
-    #[arg(long, value_name = "FILE|DIR")]
-    pub policy: Vec<PathBuf>,
-    /// One result for equal denials (of a rule, at a host, of a tool), which counts them.
-    #[arg(long)]
-    pub group: bool,
-    #[command(flatten)]
-    pub source: LedgerSourceArgs,
-}
-
 /// Shows events in a browser on this machine, live while more come (docs/ui.md).
 ///
 /// Prints the page's address, which nobody else can guess, and serves it on the loopback until it is interrupted.
@@ -336,38 +203,6 @@ pub struct UiArgs {
     /// The port on 127.0.0.1; 0 is any that is free.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-}
-
-/// A time on the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    Ago(Duration),
-    At(OffsetDateTime),
-}
-
-/// Reads a time; a date is its beginning in UTC.
-fn moment(text: &str) -> Result<Moment, String> {
-    let ago = || {
-        let number: u64 = text.get(..text.len().checked_sub(1)?)?.parse().ok()?;
-        let seconds = match text.chars().next_back()? {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            _ => return None,
-        };
-        // A century is before any event.
-        number.checked_mul(seconds).filter(|seconds| *seconds < 100 * 366 * 86_400).map(Duration::from_secs)
-    };
-    let date = || {
-        let date = Date::parse(text, time::macros::format_description!("[year]-[month]-[day]")).ok()?;
-        Some(date.midnight().assume_utc())
-    };
-    let at = || OffsetDateTime::parse(text, &Rfc3339).ok().or_else(date).map(Moment::At);
-    ago()
-        .map(Moment::Ago)
-        .or_else(at)
-        .ok_or_else(|| "a time is 90s, 10m, 2h or 3d (ago), 2026-11-22, or 2026-11-22T10:00:00Z".to_owned())
 }
 
 /// `postern ca`.

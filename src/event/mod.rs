@@ -3,6 +3,7 @@
 mod chain;
 mod finding;
 mod inference;
+pub mod pattern;
 mod read;
 mod repeat;
 #[cfg(feature = "operator")]

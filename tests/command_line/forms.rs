@@ -39,12 +39,14 @@ fn lines() -> String {
 /// What each reader says of events that are named so, and given so.
 fn said(place: &Place, ledger: &str, input: impl Fn() -> Stdio) -> Vec<String> {
     let shown = id(7);
-    let readers: [&[&str]; 8] = [
+    let readers: [&[&str]; 10] = [
         &["ledger", "query", "-o", "json"],
         &["ledger", "query", "-o", "yaml", "--verdict", "Deny"],
         &["ledger", "tail", "-n", "3"],
         &["ledger", "show", &shown],
         &["ledger", "sarif", "--group"],
+        &["ledger", "stats", "--by", "workload"],
+        &["ledger", "stats", "-o", "json", "--policy", "policy.yaml"],
         &["policy", "learn"],
         &["policy", "diff", "policy.yaml", "new.yaml"],
         &["policy", "explain", "--policy", "policy.yaml", "--event", &shown],

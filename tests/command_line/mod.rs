@@ -7,6 +7,7 @@ mod ledger;
 mod policy;
 mod redirect;
 mod sarif;
+mod stats;
 mod version;
 
 use std::path::Path;

@@ -9,6 +9,7 @@ mod reader;
 mod row;
 mod sarif;
 mod show;
+mod stats;
 mod tail;
 mod verify;
 
@@ -43,6 +44,7 @@ pub(super) fn run(command: &LedgerCommand, output: Output) -> anyhow::Result<Exi
         LedgerCommand::Tail(args) => tail::run(args, output),
         LedgerCommand::Query(args) => query::run(args, output),
         LedgerCommand::Show(args) => show::run(args, output),
+        LedgerCommand::Stats(args) => stats::run(args, output),
         LedgerCommand::Verify(args) => verify::run(args, output),
         LedgerCommand::Sarif(args) => sarif::run(args, output),
     }
