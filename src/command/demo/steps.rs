@@ -1,17 +1,11 @@
 //! The demo's steps, in the order they are played; a further one is one entry of the list and one function.
 
-use std::path::Path;
 use std::pin::Pin;
 
-use anyhow::Context;
-use serde_json::Value;
-
 use super::agent::{AgentAnswer, Ask};
-use super::stage::{DemoStage, POLICY, as_error};
-use super::turns;
+use super::stage::DemoStage;
 use super::upstream::ECHO;
-use crate::policy::document;
-use crate::sarif::{RulePlaces, SarifReport};
+use super::{record, turns};
 
 /// The placeholder that the agent holds instead of the key.
 const PLACEHOLDER: &str = "sk-demo-placeholder";
@@ -128,7 +122,17 @@ pub(super) const STEPS: &[DemoStep] = &[
     DemoStep {
         done: "report the denials as SARIF, each at its rule",
         expected: "9 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
-        play: |stage| Box::pin(sarif(stage)),
+        play: |stage| Box::pin(record::sarif(stage)),
+    },
+    DemoStep {
+        done: "count what happened",
+        expected: "5 of 15 requests denied, 4 of 8 tool calls denied by 2 rules, 48 tokens in and 120 out",
+        play: |stage| Box::pin(record::stats(stage)),
+    },
+    DemoStep {
+        done: "look at it in a browser: serve the page of these events on the loopback",
+        expected: "200 at http://127.0.0.1:PORT/TOKEN/, 403 without the token",
+        play: |stage| Box::pin(record::page(stage)),
     },
     DemoStep {
         done: "GET /metrics of the gateway",
@@ -217,28 +221,6 @@ async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let key =
         if leaked == 0 { "no event holds the key".to_owned() } else { format!("{leaked} hold the key") };
     Ok(format!("each of {} refusals has the event it named; {key}", denials()))
-}
-
-async fn sarif(stage: &DemoStage) -> anyhow::Result<String> {
-    let documents = document::parse("policy.yaml", POLICY).map_err(|found| as_error(&found))?;
-    let mut report = SarifReport::new(true);
-    for line in stage.events() {
-        report.take(&serde_json::from_str(&line)?);
-    }
-    let log = serde_json::to_value(report.into_log(&RulePlaces::of(documents, Path::new(""))))?;
-    let results = log["runs"][0]["results"].as_array().context("no results")?;
-    let of_rule = results.iter().find(|result| result["ruleId"] == "local/demo/small-models");
-    let result = of_rule.context("no result of the rule")?;
-    let place = &result["locations"][0]["physicalLocation"];
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(format!(
-        "{} results; the one of the rule in CEL: {} {} at {}:{}",
-        results.len(),
-        word(&result["level"]),
-        word(&result["ruleId"]),
-        word(&place["artifactLocation"]["uri"]),
-        place["region"]["startLine"]
-    ))
 }
 
 async fn metrics(stage: &DemoStage) -> anyhow::Result<String> {
