@@ -3,7 +3,7 @@
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`id`], [`decision`], [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`], `sarif`, [`stats`], [`trial`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
-//! [`drain`], [`dns`], [`proxy`].
+//! `page`, [`drain`], [`dns`], [`proxy`].
 //! What operates Postern in a cluster, behind the feature `operator`: `api`, `operator`; [`pod`] is what it and the
 //! gateway of a pod agree on.
 //! [`command`] is where parts are joined, one file a subcommand.
@@ -52,6 +52,7 @@ mod capacity;
 pub mod config;
 pub mod drain;
 pub mod ledger;
+mod page;
 mod route;
 pub mod telemetry;
 

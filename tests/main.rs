@@ -14,3 +14,4 @@ mod shell;
 mod sidecar;
 mod support;
 mod threats;
+mod ui;

@@ -27,6 +27,7 @@ mod redirect;
 mod roots;
 mod run;
 mod status;
+mod ui;
 
 /// Runs the subcommand of the command line. The caller prints an error and exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Status(args) => status::run(args.socket.as_deref(), output),
         Command::Redirect(args) => redirect::run(&args, output),
         Command::Policy(command) => policy::run(&command, output),
+        Command::Ui(args) => ui::run(&args, output),
         Command::Ledger(command) => ledger::run(&command, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),

@@ -12,7 +12,6 @@ use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
 use crate::drain::Drain;
-use crate::event::Id;
 use crate::filter::scrub::SecretMatcher;
 use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
@@ -215,9 +214,9 @@ impl Snapshot {
         gateway::is_own(name) && port == gateway::PORT && self.policy.explains() != Explain::None
     }
 
-    /// Where the agent may ask why an event was denied.
-    pub(crate) fn door(&self, event: Id) -> Option<String> {
-        (self.policy.explains() != Explain::None).then(|| format!("http://{}/why/{event}", gateway::NAME))
+    /// Where the agent may ask why an event was denied, without the event's id.
+    pub(crate) fn ask_at(&self) -> Option<&'static str> {
+        (self.policy.explains() != Explain::None).then_some(gateway::WHY)
     }
 
     /// The denial of the gateway's own name as a destination, whatever rules say of it.

@@ -57,6 +57,7 @@ fn calling(_: &Seen) -> Reply {
     Reply::of(200, body).header("content-type", "application/json")
 }
 
+/// J10: the tokens of a day are not given back by an end of the gateway.
 #[test]
 fn tokens_of_the_day_count_for_the_gateway_after_a_kill() {
     let kept = Kept::under("limits: {tokensPerDay: 20}");
@@ -71,6 +72,7 @@ fn tokens_of_the_day_count_for_the_gateway_after_a_kill() {
     assert!(refused.answer.text().contains("20 tokens a day"), "{:?}", refused.answer);
 }
 
+/// J10: nor the requests of a minute.
 #[test]
 fn requests_of_the_minute_count_for_the_gateway_after_a_kill() {
     let kept = Kept::under("limits: {requestsPerMinute: 1}");
@@ -81,6 +83,7 @@ fn requests_of_the_minute_count_for_the_gateway_after_a_kill() {
     assert!(refused.answer.text().contains("1 requests a minute"), "{:?}", refused.answer);
 }
 
+/// J10, F22: a stop after denials in a row stays until somebody writes another policy.
 #[test]
 fn a_hard_stop_ends_with_a_new_policy_and_not_with_a_kill_or_an_orderly_end() {
     let kept = Kept::under(
@@ -101,6 +104,7 @@ fn a_hard_stop_ends_with_a_new_policy_and_not_with_a_kill_or_an_orderly_end() {
     assert_eq!(test.post(MESSAGES, said(MESSAGES, "")).answer.status, 200);
 }
 
+/// J10: one credential's count is not another's.
 #[test]
 fn each_credential_has_its_own_count_after_a_kill() {
     let kept = Kept::under(

@@ -20,6 +20,7 @@ use tokio_rustls::TlsConnector;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::drain::Drain;
+use crate::name::gateway;
 
 /// The longest answer to CONNECT.
 const HEAD: usize = 16 << 10;
@@ -83,7 +84,7 @@ impl DemoAgent {
     /// Sends one request on a connection of its own.
     pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<AgentAnswer> {
         let mut stream = TcpStream::connect(self.proxy).await?;
-        if let Some(refused) = self.connect(&mut stream, ask.name).await? {
+        if let Some(refused) = self.connect(&mut stream, &format!("{}:443", ask.name)).await? {
             return Ok(refused);
         }
         let name = ServerName::try_from(ask.name.to_owned())?;
@@ -107,12 +108,26 @@ impl DemoAgent {
         Ok(AgentAnswer { issuer: Some(issuer), status: head.status, headers: head.headers, body })
     }
 
-    /// Asks for a tunnel. Answers what was shown instead of one.
-    async fn connect(&self, stream: &mut TcpStream, name: &str) -> anyhow::Result<Option<AgentAnswer>> {
+    /// Asks the gateway itself, at its own name. Returns the body of its answer.
+    pub(super) async fn ask_gateway(&self, path: &str) -> anyhow::Result<String> {
+        let mut stream = TcpStream::connect(self.proxy).await?;
+        if let Some(refused) =
+            self.connect(&mut stream, &format!("{}:{}", gateway::NAME, gateway::PORT)).await?
+        {
+            bail!("{}: {}", refused.status, refused.body);
+        }
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        self.drain.detach(async move { drop(connection.await) });
+        let request = Request::get(path).header(header::HOST, gateway::NAME).body(Full::<Bytes>::default())?;
+        let body = sender.send_request(request).await?.into_body().collect().await?.to_bytes();
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    /// Asks for a tunnel to a name and port. Answers what was shown instead of one.
+    async fn connect(&self, stream: &mut TcpStream, to: &str) -> anyhow::Result<Option<AgentAnswer>> {
         let pair = BASE64_STANDARD.encode(format!("agent:{}", self.password));
-        let head = format!(
-            "CONNECT {name}:443 HTTP/1.1\r\nHost: {name}:443\r\nProxy-Authorization: Basic {pair}\r\n\r\n"
-        );
+        let head =
+            format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nProxy-Authorization: Basic {pair}\r\n\r\n");
         stream.write_all(head.as_bytes()).await?;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD {

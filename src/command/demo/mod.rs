@@ -2,6 +2,7 @@
 
 mod agent;
 mod provider;
+mod record;
 mod stage;
 mod steps;
 mod turns;

@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::tls::gate::Surroundings;
 use crate::tls::init;
 
-const POLICY: &str = include_str!("policy.yaml");
+pub(super) const POLICY: &str = include_str!("policy.yaml");
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks.
@@ -157,7 +157,7 @@ fn address(running: &Running, mode: &str) -> anyhow::Result<std::net::SocketAddr
     Ok(listener.with_context(|| format!("no {mode} listener"))?.address.parse()?)
 }
 
-fn as_error(problems: &[Problem]) -> anyhow::Error {
+pub(super) fn as_error(problems: &[Problem]) -> anyhow::Error {
     anyhow!(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 

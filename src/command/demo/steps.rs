@@ -4,8 +4,8 @@ use std::pin::Pin;
 
 use super::agent::{AgentAnswer, Ask};
 use super::stage::DemoStage;
-use super::turns;
 use super::upstream::ECHO;
+use super::{record, turns};
 
 /// The placeholder that the agent holds instead of the key.
 const PLACEHOLDER: &str = "sk-demo-placeholder";
@@ -90,13 +90,23 @@ pub(super) const STEPS: &[DemoStep] = &[
         expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings | \
                    Reason: Only ls may be run here | \
                    The tool itself is allowed; this use of it is not. Do not retry it unchanged. | \
-                   Event: its id",
+                   Ask: the gateway's own name | Event: its id",
         play: |stage| Box::pin(turns::read_refusal(stage)),
     },
     DemoStep {
         done: "the model calls Read twice, for a file of the project and for /etc/shadow",
         expected: r#"Read {"file_path":"/workspace/README.md"} as it was sent, then a text by local/demo/stay-in-project, stop_reason tool_use"#,
         play: |stage| Box::pin(turns::outside_project(stage)),
+    },
+    DemoStep {
+        done: "ask the model demo-opus, which a rule in CEL denies",
+        expected: "403 by local/demo/small-models: Use a smaller model",
+        play: |stage| Box::pin(turns::denied_model(stage)),
+    },
+    DemoStep {
+        done: "ask the gateway, at the address in that refusal, why",
+        expected: "Request denied by local/demo/small-models: Use a smaller model",
+        play: |stage| Box::pin(turns::why(stage)),
     },
     DemoStep {
         done: "look for the events of those calls",
@@ -106,12 +116,27 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "look for the events of the refusals",
-        expected: "each of 6 refusals has the event it named; no event holds the key",
+        expected: "each of 7 refusals has the event it named; no event holds the key",
         play: |stage| Box::pin(events(stage)),
     },
     DemoStep {
+        done: "report the denials as SARIF, each at its rule",
+        expected: "9 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
+        play: |stage| Box::pin(record::sarif(stage)),
+    },
+    DemoStep {
+        done: "count what happened",
+        expected: "5 of 15 requests denied, 4 of 8 tool calls denied by 2 rules, 48 tokens in and 120 out",
+        play: |stage| Box::pin(record::stats(stage)),
+    },
+    DemoStep {
+        done: "look at it in a browser: serve the page of these events on the loopback",
+        expected: "200 at http://127.0.0.1:PORT/TOKEN/, 403 without the token",
+        play: |stage| Box::pin(record::page(stage)),
+    },
+    DemoStep {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 4 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
+        expected: "2 keys attached, 5 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];

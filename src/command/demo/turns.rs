@@ -34,8 +34,11 @@ pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
     let answer = PrintedAnswer::read(&shown.body)?;
     let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
-    let lines =
-        text.trim_end().lines().map(|line| if line.starts_with("Event: ") { "Event: its id" } else { line });
+    let lines = text.trim_end().lines().map(|line| match line {
+        line if line.starts_with("Ask: ") => "Ask: the gateway's own name",
+        line if line.starts_with("Event: ") => "Event: its id",
+        line => line,
+    });
     Ok(lines.collect::<Vec<_>>().join(" | "))
 }
 
@@ -43,6 +46,27 @@ pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
 pub(super) async fn outside_project(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &LOOK_AROUND, &[tool("Read")]).await?;
     came(&shown, LOOK_AROUND.1)
+}
+
+/// Returns how a rule over facts refuses a model.
+pub(super) async fn denied_model(stage: &DemoStage) -> anyhow::Result<String> {
+    let body =
+        json!({"model": "demo-opus", "max_tokens": 1024, "messages": [{"role": "user", "content": "hello"}]});
+    let shown = stage.ask(Ask::post(HOST, MESSAGES, body.to_string())).await?;
+    let error: Value = serde_json::from_str(&shown.body)?;
+    let text = first(&error["error"], ["message"]);
+    let reason = text.lines().find_map(|line| line.strip_prefix("Reason: ")).unwrap_or_default();
+    Ok(format!("{} by {}: {reason}", shown.status.as_u16(), shown.header("x-postern-rule")))
+}
+
+/// Returns what the gateway says of the last refusal, at its own name.
+pub(super) async fn why(stage: &DemoStage) -> anyhow::Result<String> {
+    let event = stage.refusals().pop().context("nothing was refused")?;
+    let shown = stage.agent.ask_gateway(&format!("/why/{event}")).await?;
+    let told: Value = serde_json::from_str(&shown)?;
+    let word = |name| first(&told, [name]);
+    let verdict = if told["verdict"] == "Deny" { "denied" } else { "not denied" };
+    Ok(format!("{} {verdict} by {}: {}", word("kind"), word("rule"), word("reason")))
 }
 
 /// Returns the events of the calls, and of the tools that were removed.

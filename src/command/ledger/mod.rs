@@ -2,6 +2,7 @@
 
 mod filter;
 mod find;
+mod follow;
 mod print;
 mod query;
 mod reader;
@@ -21,6 +22,7 @@ use crate::event::Event;
 use reader::{LedgerReader, ReadStep};
 
 pub(super) use find::find;
+pub(super) use follow::FollowedLedger;
 pub(super) use reader::RUNS;
 
 /// Gives every event, with its line, of what `--ledger` names, else of the newest run. Returns what to say of lines that
