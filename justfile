@@ -112,6 +112,10 @@ sdks *arguments: _build
 sarif *arguments: _build
     python3 e2e/run.py sarif {{ arguments }}
 
+# The protocol's conformance suite and the official TypeScript clients as judges of the gateway's tools for agents.
+mcp *arguments: _build
+    python3 e2e/run.py mcp {{ arguments }}
+
 # The queries of deploy/observability in ClickHouse (chdb), over the records that a collector gets of a real gateway.
 logs *arguments: _build
     python3 e2e/run.py logs {{ arguments }}
@@ -167,4 +171,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks sarif logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks sarif mcp logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test

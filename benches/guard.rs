@@ -133,6 +133,7 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         conversation: String::new(),
         typed: TypedLines::default(),
         event_id: fresh_id,
+        ask_at: None,
     };
     let mut out = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {

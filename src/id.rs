@@ -22,6 +22,11 @@ impl Id {
         uuid::Uuid::try_parse(text).ok().map(Self)
     }
 
+    /// An id of 16 bytes; none of any other length.
+    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+        uuid::Uuid::from_slice(bytes).ok().map(Self)
+    }
+
     /// Its 16 bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()

@@ -38,6 +38,10 @@ def every_protocol(stage, subject):
         hosts = [request.get("host") for request in stage.outside.requests[mark:]]
         holds = INTACT in answer and hosts == ["plain.example.com"]
         subject.check(f"{who}: http by Host", holds, (answer, hosts))
+        mark = len(stage.outside.requests)
+        answer = run("twins/http", "postern.internal")
+        holds = '"explain":"Denials"' in answer and len(stage.outside.requests) == mark
+        subject.check(f"{who}: the gateway answers at its own name", holds, answer)
         opaque(run, who, subject)
 
 

@@ -27,6 +27,14 @@ spec:
   tools:
     - {name: no-rm, tools: [Bash], action: Deny}
 """
+TESTS = """\
+apiVersion: postern.dev/v1alpha1
+kind: PolicyTest
+policy: [policies]
+cases:
+  - {name: holds, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Deny}}
+  - {name: "[does not](https://evil.example) <b>{0}", toolCall: {name: Read, input: {path: a}}, expect: {verdict: Deny}}
+"""
 FORMS = {
     "each denial": [],
     "equal ones in one": ["--group"],
@@ -46,6 +54,7 @@ class Judges:
         self.multitool.chmod(0o755)
         (directory / "policies").mkdir()
         (directory / "policies/my coders.yaml").write_text(POLICY)
+        (directory / "tests.yaml").write_text(TESTS)
         (directory / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events()))
 
     def report(self, options):
@@ -53,6 +62,13 @@ class Judges:
         if status != 0:
             raise RuntimeError(f"exit {status}: {said}")
         return json.loads(printed)
+
+    def tested(self):
+        """The report of cases of a policy test."""
+        status, _, said = output([self.postern, "policy", "test", "tests.yaml", "--sarif", "tests.sarif"], cwd=self.directory)
+        if status != 1:
+            raise RuntimeError(f"exit {status}: {said}")
+        return json.loads((self.directory / "tests.sarif").read_text())
 
     def by_schema(self, report):
         """What the official schema says against it, by Python's `jsonschema`; nothing where it is valid."""
@@ -114,6 +130,14 @@ def valid(options, judges, step):
         step.check("the same denial twice has one fingerprint", len(set(fingerprints)) < len(fingerprints), len(fingerprints))
 
 
+def cases(judges, step):
+    report = judges.tested()
+    step.check("it has the case that does not hold", len(report["runs"][0]["results"]) == 1, report)
+    for judge in (judges.by_schema, judges.by_multitool):
+        said = judge(report)
+        step.check(f"nothing is wrong with it {judge.__name__.replace('_', ' ')}", not said, said)
+
+
 def spoilt(judges, step):
     """A judge that finds nothing must be one that could."""
     report = judges.report([])
@@ -131,6 +155,7 @@ def spoilt(judges, step):
 def steps(_stage):
     for name, options in FORMS.items():
         yield Step(name, partial(valid, options))
+    yield Step("cases of a policy test", cases)
     yield Step("the judges find what is wrong", spoilt)
 
 

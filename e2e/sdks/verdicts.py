@@ -5,10 +5,10 @@ import re
 from dataclasses import dataclass
 
 REFUSAL = re.compile(
-    r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\nEvent: [0-9a-f-]{36}\n*"
+    r"\[postern\] Tool call blocked by policy\nTool: .*\nRule: .*\nReason: .*\n.*(?:not available here|it unchanged)\.\n(?:Ask: .*\n)?Event: [0-9a-f-]{36}\n*"
 )
 # Another one at each asking.
-EVENT = re.compile(r"Event: [0-9a-f-]{36}")
+EVENT = re.compile(r"(?:Ask: \S*?/why/[0-9a-f-]{36}(?:\\n|\n))?Event: [0-9a-f-]{36}")
 # The items of Responses that carry no name are known by these.
 NAMES = {
     "local_shell_call": "local_shell", "shell_call": "shell", "apply_patch_call": "apply_patch",

@@ -1,16 +1,20 @@
 //! Answers what an agent asks at the gateway's own name: why something was denied, and what the policies name. Pure.
 
 pub mod denials;
+pub mod mcp;
 pub mod permissions;
 
 use std::borrow::Cow;
 
+use http::{HeaderMap, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::Id;
 use crate::policy::document::Explain;
+use crate::policy::explain::ShownDecision;
 use denials::Denial;
+use mcp::Action;
 
 /// The longest body that is read, in bytes.
 pub const MOST_BODY: usize = 64 << 10;
@@ -24,8 +28,16 @@ pub struct Question<'a> {
     pub method: &'a str,
     /// Without the query.
     pub path: &'a str,
-    /// Whether it has an `Origin`: a page in a browser asks.
-    pub has_origin: bool,
+    pub headers: &'a HeaderMap,
+    pub body: Body<'a>,
+}
+
+/// The body of a question.
+#[derive(Debug, Clone, Copy)]
+pub enum Body<'a> {
+    /// Empty where none is read.
+    Whole(&'a [u8]),
+    TooLong,
 }
 
 /// An answer, in JSON.
@@ -48,11 +60,24 @@ pub trait Source {
 
     /// What the policies name, where all of it may be asked.
     fn permissions(&self) -> Value;
+
+    /// What would become of a tool call or a request, where that may be asked.
+    ///
+    /// # Errors
+    /// The action has a mistake, in words.
+    fn check(&self, action: &Action) -> Result<ShownDecision, String>;
 }
+
+/// Whether the body of a question is read.
+pub fn has_body(method: &str, path: &str, headers: &HeaderMap) -> bool {
+    method == "POST" && path == MCP && !headers.contains_key(header::ORIGIN)
+}
+
+const MCP: &str = "/mcp";
 
 /// Answers a question.
 pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
-    if question.has_origin {
+    if question.headers.contains_key(header::ORIGIN) {
         return Answer::error(403, "A page in a browser may not ask");
     }
     let is_read = matches!(question.method, "GET" | "HEAD");
@@ -63,6 +88,11 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
         }
         "/policy" if is_read => Answer::error(403, "The policies of this pod do not say explain: Policy"),
         "/" | "/policy" => Answer::wrong_method("GET, HEAD"),
+        MCP => match question.body {
+            _ if question.method != "POST" => Answer::wrong_method("POST"),
+            Body::Whole(body) => mcp::answer(question.headers, body, source),
+            Body::TooLong => mcp::too_long(),
+        },
         path => match path.strip_prefix("/why/") {
             Some(event) if is_read => why(event, source),
             Some(_) => Answer::wrong_method("GET, HEAD"),
@@ -73,7 +103,10 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
 
 /// What is served.
 fn index(explains: Explain) -> Value {
-    let mut questions = json!({"GET /why/EVENT": "why the event with this id was denied"});
+    let mut questions = json!({
+        "GET /why/EVENT": "why the event with this id was denied",
+        "POST /mcp": "the same as tools of the Model Context Protocol",
+    });
     if explains == Explain::Policy {
         questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");
     }
@@ -85,20 +118,17 @@ fn index(explains: Explain) -> Value {
 }
 
 fn why(event: &str, source: &impl Source) -> Answer {
-    let Some(id) = Id::parse(event) else {
-        return Answer::error(
-            400,
-            "This is no id of an event; a refusal and the header x-postern-event have it",
-        );
-    };
+    let Some(id) = Id::parse(event) else { return Answer::error(400, NOT_AN_ID) };
     match source.denial(id) {
         Some(denial) => Answer::of(200, &denial),
-        None => Answer::error(404, NOT_KEPT),
+        None => Answer::error(404, NOT_A_DENIAL),
     }
 }
 
+const NOT_AN_ID: &str = "This is no id of an event; a refusal and the header x-postern-event have it";
+
 /// Why an event is not known.
-const NOT_KEPT: &str = "No denial with this id is kept: the last 256 since the gateway started are";
+const NOT_A_DENIAL: &str = "No denial with this id is kept: the last 256 since the gateway started are";
 
 impl Answer {
     /// An answer with this JSON.
@@ -168,6 +198,10 @@ mod tests {
         fn permissions(&self) -> Value {
             json!({"destinations": "told"})
         }
+
+        fn check(&self, _action: &Action) -> Result<ShownDecision, String> {
+            Err("not here".to_owned())
+        }
     }
 
     fn known() -> (Known, Id) {
@@ -177,15 +211,19 @@ mod tests {
         (Known(denials, Explain::Denials), id)
     }
 
+    fn question<'a>(method: &'a str, path: &'a str, headers: &'a HeaderMap) -> Question<'a> {
+        Question { method, path, headers, body: Body::Whole(b"") }
+    }
+
     fn asked(method: &str, path: &str) -> Answer {
-        answer(&Question { method, path, has_origin: false }, &known().0)
+        answer(&question(method, path, &HeaderMap::new()), &known().0)
     }
 
     #[test]
     fn a_denial_is_told_with_its_rule_its_reason_and_the_parameters_that_the_rule_reads() {
         let (known, id) = known();
         let path = format!("/why/{id}");
-        let answer = answer(&Question { method: "GET", path: &path, has_origin: false }, &known);
+        let answer = answer(&question("GET", &path, &HeaderMap::new()), &known);
         let body: Value = serde_json::from_str(&answer.body).unwrap();
         assert_eq!(answer.status, 200);
         assert_eq!(body["event"], id.to_string());
@@ -199,7 +237,7 @@ mod tests {
     fn the_policies_are_told_where_they_say_so_and_nowhere_else() {
         for (explains, status) in [(Explain::Denials, 403), (Explain::Policy, 200)] {
             let known = Known(Denials::default(), explains);
-            let ask = |path| answer(&Question { method: "GET", path, has_origin: false }, &known);
+            let ask = |path| answer(&question("GET", path, &HeaderMap::new()), &known);
             let told = ask("/policy");
             assert_eq!(told.status, status);
             assert_eq!(told.body.contains("told"), status == 200, "{}", told.body);
@@ -217,6 +255,9 @@ mod tests {
             ("GET", "/other", 404),
             ("GET", "", 404),
             ("POST", "/", 405),
+            ("GET", "/mcp", 405),
+            ("DELETE", "/mcp", 405),
+            ("POST", "/mcp", 415),
             ("DELETE", "/why/01a2008d-0000-7000-8000-000000000000", 405),
         ] {
             let answer = asked(method, path);
@@ -229,8 +270,9 @@ mod tests {
     #[test]
     fn a_page_in_a_browser_is_told_nothing() {
         let (known, id) = known();
-        for path in [format!("/why/{id}"), "/".to_owned(), "/x".to_owned()] {
-            let answer = answer(&Question { method: "GET", path: &path, has_origin: true }, &known);
+        for path in [format!("/why/{id}"), "/".to_owned(), "/x".to_owned(), "/mcp".to_owned()] {
+            let origin = HeaderMap::from_iter([(header::ORIGIN, "http://postern.internal".parse().unwrap())]);
+            let answer = answer(&question("GET", &path, &origin), &known);
             assert!(answer.status == 403 && !answer.body.contains("default-deny"), "{}", answer.body);
         }
     }

@@ -25,6 +25,20 @@ pub struct RequestFacts {
     pub answered_conversation: Option<String>,
     /// What the client calls its session, from the body.
     pub session: Option<String>,
+    /// How many tokens it lets the model write at most.
+    pub max_tokens: Option<u64>,
+    pub conversation: Conversation,
+}
+
+/// How much a conversation holds, without what is in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Conversation {
+    /// The messages of the request, whoever wrote them, without a system prompt of its own field.
+    pub messages: u64,
+    /// In messages and in results of tools.
+    pub images: u64,
+    /// The results of tools in it.
+    pub tool_results: u64,
 }
 
 /// A tool that a request offers.

@@ -13,7 +13,9 @@ mod tool;
 pub use crate::decision::Decision;
 pub use blocked::{BlockedCall, BlockedCalls};
 pub use companion::{Companion, ProviderHosts};
-pub use facts::{AnswerFacts, CallNote, Change, Inputs, Normalization, RequestFacts, ToolDefinition, Usage};
+pub use facts::{
+    AnswerFacts, CallNote, Change, Conversation, Inputs, Normalization, RequestFacts, ToolDefinition, Usage,
+};
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
 pub use shell::{ShellFacts, ShellTerms, SimpleCommand};

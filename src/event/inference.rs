@@ -31,6 +31,13 @@ pub struct Provider {
     /// Whether the answer was asked for as a stream; of requests that were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
+    /// How many tokens the request lets the model write at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The organization of the provider's customers: what the answer says in `openai-organization` or
+    /// `anthropic-organization-id`, until then what the request says in `openai-organization`. At most 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub organization: Option<Arc<str>>,
     /// How well the answer was understood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalization: Option<Cow<'static, str>>,
@@ -42,6 +49,25 @@ pub struct Provider {
 impl From<Service> for Provider {
     fn from(service: Service) -> Self {
         Self { name: service.vendor.as_str().into(), api: service.api.as_str().into(), ..Self::default() }
+    }
+}
+
+/// How much a conversation holds, as its request has it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Conversation {
+    /// Its messages, whoever wrote them.
+    pub messages: u64,
+    /// The images in it.
+    pub images: u64,
+    /// The results of tools in it.
+    pub tool_results: u64,
+}
+
+impl From<call::Conversation> for Conversation {
+    fn from(of: call::Conversation) -> Self {
+        Self { messages: of.messages, images: of.images, tool_results: of.tool_results }
     }
 }
 

@@ -19,7 +19,7 @@ pub use crate::id::{Id, Timestamp};
 
 pub use chain::Chain;
 pub use finding::Finding;
-pub use inference::{Provider, ToolCall, ToolDefinition, Usage};
+pub use inference::{Conversation, Provider, ToolCall, ToolDefinition, Usage};
 pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
 
@@ -72,6 +72,9 @@ pub struct Event {
     /// Of requests to the hosts of LLM providers alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Provider>,
+    /// Of requests to models whose body was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Payload>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,6 +120,7 @@ impl Event {
             destination: None,
             http: None,
             provider: None,
+            conversation: None,
             payload: None,
             usage: None,
             tool_call: None,

@@ -50,7 +50,7 @@ impl<R: Read> EventLines<R> {
             if bytes.is_empty() {
                 return Ok(NextLine::End { torn: self.length });
             }
-            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
             let room = MOST_BYTES.saturating_sub(self.line.len());
             self.line.extend_from_slice(&piece[..piece.len().min(room)]);

@@ -13,6 +13,8 @@ mod state;
 pub mod stdout;
 pub mod store;
 pub mod traces;
+pub mod unpacked;
+pub mod verify;
 mod writer;
 
 use std::io;

@@ -124,7 +124,7 @@ fn denied(rule: &Destination, host: &str, document: &Document, all: &[Document])
 }
 
 /// Whether the Deny rules of `other` hold wherever `document` is in force.
-fn applies_with(other: &Document, document: &Document) -> bool {
+pub(super) fn applies_with(other: &Document, document: &Document) -> bool {
     if std::ptr::eq(other, document) {
         return true;
     }

@@ -1,9 +1,12 @@
 //! Warns of what a policy says and hardly anybody means: rules that no request and no call can meet, and names that are
 //! nearly others. Every warning has its place and what to do; none stands against the policy's being used.
 
+mod constant;
 mod credentials;
 mod hosts;
 mod near;
+mod shadowed;
+mod suffix;
 mod tools;
 
 use crate::policy::document::Document;
@@ -27,7 +30,10 @@ fn judge(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> 
     let found = hosts::warnings(document, known)
         .into_iter()
         .chain(tools::warnings(document))
-        .chain(credentials::warnings(document, known, is_all));
+        .chain(credentials::warnings(document, known, is_all))
+        .chain(shadowed::warnings(document, known, is_all))
+        .chain(constant::warnings(document))
+        .chain(suffix::warnings(document));
     let mut located: Vec<_> = found.map(|problem| document.origin.locate(problem)).collect();
     located.sort_by_key(|problem| problem.position);
     located
@@ -47,5 +53,8 @@ fn quoted(text: &str) -> String {
     if short.len() < text.len() { format!("{short:?}…") } else { format!("{short:?}") }
 }
 
+#[cfg(test)]
+#[path = "deciding_tests.rs"]
+mod deciding_tests;
 #[cfg(test)]
 mod tests;

@@ -17,13 +17,13 @@ fn documents(texts: &[&str]) -> Vec<Document> {
 }
 
 /// What is warned of, each as `path: message`.
-fn said(texts: &[&str]) -> Vec<String> {
+pub(super) fn said(texts: &[&str]) -> Vec<String> {
     let found = warnings(&documents(texts));
     found.iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect()
 }
 
 /// Each policy has one warning, which begins so; its twin has none.
-fn assert_twins(twins: &[(&str, &str, &str)]) {
+pub(super) fn assert_twins(twins: &[(&str, &str, &str)]) {
     for (wrong, expected, right) in twins {
         let found = said(&[wrong]);
         assert!(found.len() == 1 && found[0].starts_with(expected), "{wrong}: {found:#?}");
@@ -172,7 +172,7 @@ fn a_tool_in_the_spelling_of_another_language_is_told() {
 fn a_parameter_that_a_kind_does_not_have_is_told() {
     let rule = |head: &str, param: &str| {
         format!(
-            "{{tools: [{{name: a, {head}, action: Deny, when: {{not: {{param: {param}, operator: Exists}}}}}}]}}"
+            "{{tools: [{{name: a, {head}, action: Deny, when: {{not: {{param: {param}, operator: Equals, values: [x]}}}}}}]}}"
         )
     };
     for (head, param, expected) in [
@@ -203,7 +203,7 @@ fn a_parameter_that_a_kind_does_not_have_is_told() {
 fn a_rule_that_allows_by_the_text_of_a_command_is_told() {
     let rule = |head: &str, param: &str| {
         format!(
-            "{{tools: [{{name: a, {head}, when: {{any: [{{param: {param}, operator: StartsWith, values: [npm test]}}]}}}}]}}"
+            "{{toolDefault: Deny, tools: [{{name: a, {head}, when: {{any: [{{param: {param}, operator: StartsWith, values: [npm test]}}]}}}}]}}"
         )
     };
     for (head, param) in [

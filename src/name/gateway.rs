@@ -5,6 +5,9 @@ use super::host::DnsName;
 /// The name. `internal` is reserved for private use (ICANN, 2024).
 pub const NAME: &str = "postern.internal";
 
+/// Where it says why an event was denied, before the event's id.
+pub const WHY: &str = "http://postern.internal/why/";
+
 /// The port on which it is served, in plain HTTP.
 pub const PORT: u16 = 80;
 

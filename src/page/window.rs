@@ -235,8 +235,8 @@ mod tests {
         let window = window(5);
         let first = rows(&window, 0);
         assert_eq!((&first["first"], &first["next"], &first["more"]), (&json!(0), &json!(3), &json!(true)));
-        assert_eq!(first["rows"]["texts"], json!(["", "Request", "Allow", "s"]));
-        assert_eq!(first["rows"]["session"], json!([3, 3, 3]));
+        assert_eq!(first["rows"]["texts"], json!(["", "s", "Request", "Allow"]));
+        assert_eq!(first["rows"]["session"], json!([1, 1, 1]));
         let rest = rows(&window, 3);
         assert_eq!((&rest["more"], &rest["rows"]["count"]), (&json!(false), &json!([1, 1])));
         assert_eq!(rows(&window, u64::MAX)["next"], 5);

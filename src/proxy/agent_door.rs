@@ -1,26 +1,37 @@
 //! Serves the gateway's own name to agents: reads the question within its bounds, has `agent_api` answer it, records it.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::body::Body;
+use super::exchange::preview;
 use super::inbound::names;
 use super::inbound::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
 use crate::agent_api::denials::Denial;
+use crate::agent_api::mcp::Action as AskedAction;
 use crate::agent_api::permissions::permissions;
 use crate::agent_api::{self, Answer, MOST_A_SECOND, Question, Source};
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{Action, Destination, Event, Http, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::name::gateway;
+use crate::name::host::Host;
+use crate::policy::Policy;
 use crate::policy::document::Explain;
+use crate::policy::explain::ShownDecision;
+use crate::provider::answer::GuardLimits;
 use crate::rate::Rate;
+use crate::trial::document::{TestCall, TestCase, TestRequest};
+use crate::trial::{HeadOutcome, Trial, World};
 
 /// How often agents may ask, all connections together.
 #[derive(Debug)]
@@ -57,7 +68,7 @@ pub(crate) async fn serve(
     session: &Arc<Session>,
     snapshot: &Arc<Snapshot>,
     parts: Parts,
-    _incoming: Incoming,
+    incoming: Incoming,
 ) -> Response<Body> {
     let _busy = session.activity.begin();
     if !session.gateway.questions.take() {
@@ -65,14 +76,31 @@ pub(crate) async fn serve(
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return response;
     }
-    let question = Question {
-        method: parts.method.as_str(),
-        path: parts.uri.path(),
-        has_origin: parts.headers.contains_key(header::ORIGIN),
+    let (method, path, headers) = (parts.method.as_str(), parts.uri.path(), &parts.headers);
+    let read = agent_api::has_body(method, path, headers);
+    let answer = match if read { body(incoming, snapshot).await } else { Ok(Some(Bytes::new())) } {
+        Ok(read) => {
+            let body = read.as_deref().map_or(agent_api::Body::TooLong, agent_api::Body::Whole);
+            let question = Question { method, path, headers, body };
+            agent_api::answer(&question, &Asked { session, snapshot })
+        }
+        Err(Unread) => Answer::error(408, "The body did not come"),
     };
-    let answer = agent_api::answer(&question, &Asked { session, snapshot });
     record(session, &parts, answer.status);
     response(answer, &parts.method)
+}
+
+/// The body of a question broke off, or took too long.
+struct Unread;
+
+/// Reads the body of a question; none where it is too long.
+async fn body(incoming: Incoming, snapshot: &Snapshot) -> Result<Option<Bytes>, Unread> {
+    let reading = Limited::new(incoming, agent_api::MOST_BODY).collect();
+    match tokio::time::timeout(snapshot.settings.timeouts.agent_head, reading).await {
+        Ok(Ok(whole)) => Ok(Some(whole.to_bytes())),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Ok(None),
+        Ok(Err(_)) | Err(_) => Err(Unread),
+    }
 }
 
 /// What the gateway knows at the time of a question.
@@ -92,6 +120,60 @@ impl Source for Asked<'_> {
 
     fn permissions(&self) -> serde_json::Value {
         permissions(self.snapshot.policy())
+    }
+
+    fn check(&self, action: &AskedAction) -> Result<ShownDecision, String> {
+        let snapshot = self.snapshot;
+        if let Some(denied) = snapshot.denies_everything() {
+            return Ok(ShownDecision::from(&denied));
+        }
+        let limits = &snapshot.settings.limits;
+        let bounds = GuardLimits {
+            event_bytes: limits.sse_event_bytes,
+            tool_input_bytes: limits.tool_input_bytes,
+            body_bytes: limits.decoded_body_bytes,
+            json: snapshot.json_limits(),
+        };
+        let trial = Trial { policy: snapshot.policy(), bounds, world: &Heads(limits.header_count) };
+        match trial.run(&case(action)) {
+            Ok(Ok(outcome)) => Ok(outcome.decision),
+            // What is missing is the input.
+            Ok(Err(why)) => Err(why),
+            Err(problem) => Err(problem.message),
+        }
+    }
+}
+
+/// The case of a test that asks the same.
+fn case(action: &AskedAction) -> TestCase {
+    match action {
+        AskedAction::Call { tool, input } => {
+            let input = input.clone().map(serde_json::Value::Object);
+            let call = TestCall { name: tool.clone(), input, ..TestCall::default() };
+            TestCase { tool_call: Some(call), ..TestCase::default() }
+        }
+        AskedAction::Request { url, method } => {
+            let request = TestRequest { url: url.clone(), method: method.clone(), ..TestRequest::default() };
+            TestCase { request: Some(request), ..TestCase::default() }
+        }
+    }
+}
+
+/// Decides about heads, with this most of fields; there are no files.
+struct Heads(usize);
+
+impl World for Heads {
+    fn file(&self, _path: &Path) -> Result<Vec<u8>, String> {
+        Err("no file is read".to_owned())
+    }
+
+    fn event(&self, _id: &str, _from: &Path) -> Result<(Event, String), String> {
+        Err("no file is read".to_owned())
+    }
+
+    fn head(&self, parts: &Parts, has_body: bool, place: (Host, u16), policy: &Policy) -> HeadOutcome {
+        let head = preview::preview(parts, has_body, place, (policy, self.0));
+        HeadOutcome { decision: head.decision, service: head.service, is_upgrade: head.is_upgrade }
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Gateway {
     pub drain: Drain,
     pub(crate) canaries: Canaries,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) allowances: Allowances,
+    pub(crate) allowances: Arc<Allowances>,
     /// The blocked calls of conversations that providers keep.
     pub(crate) blocked: BlockedCalls,
     /// The rules that had no value.
@@ -72,6 +72,7 @@ impl Gateway {
         metrics: Arc<Metrics>,
         drain: Drain,
         names: Option<Arc<Names>>,
+        allowances: Arc<Allowances>,
     ) -> Arc<Self> {
         let generation = watch::Sender::new(0);
         let snapshot = ArcSwap::from_pointee(snapshot);
@@ -84,7 +85,7 @@ impl Gateway {
             drain,
             canaries,
             budget,
-            allowances: Allowances::default(),
+            allowances,
             blocked: BlockedCalls::new(BLOCKED),
             failing_rules: FailingRules::default(),
             typed: TypedLines::default(),

@@ -12,7 +12,6 @@ use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
 use crate::drain::Drain;
-use crate::event::Id;
 use crate::filter::scrub::SecretMatcher;
 use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
@@ -49,7 +48,7 @@ pub struct Snapshot {
     pub settings: Arc<Settings>,
     pub interception: Interception,
     pub credentials: Arc<Store>,
-    policy: Policy,
+    policy: Arc<Policy>,
     /// When the policy came into force.
     since: Instant,
     /// The policy is too old to be followed.
@@ -99,7 +98,7 @@ impl Snapshot {
         Self {
             interception: parts.interception,
             credentials: parts.credentials,
-            policy: parts.policy,
+            policy: Arc::new(parts.policy),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: Upstreams::new(dialer, bounds, drain),
@@ -120,7 +119,7 @@ impl Snapshot {
             settings: Arc::clone(&self.settings),
             interception: self.interception.clone(),
             credentials,
-            policy,
+            policy: Arc::new(policy),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: self.upstreams.anew(),
@@ -138,11 +137,16 @@ impl Snapshot {
         Instant::now() < self.settles()
     }
 
+    /// The decision about everything while the policy is too old to be followed.
+    pub(crate) fn denies_everything(&self) -> Option<Decision> {
+        self.is_expired().then(|| Decision::builtin("expired", EXPIRED))
+    }
+
     fn is_expired(&self) -> bool {
         self.expired.load(Ordering::Relaxed)
     }
 
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }
 
@@ -210,9 +214,9 @@ impl Snapshot {
         gateway::is_own(name) && port == gateway::PORT && self.policy.explains() != Explain::None
     }
 
-    /// Where the agent may ask why an event was denied.
-    pub(crate) fn door(&self, event: Id) -> Option<String> {
-        (self.policy.explains() != Explain::None).then(|| format!("http://{}/why/{event}", gateway::NAME))
+    /// Where the agent may ask why an event was denied, without the event's id.
+    pub(crate) fn ask_at(&self) -> Option<&'static str> {
+        (self.policy.explains() != Explain::None).then_some(gateway::WHY)
     }
 
     /// The denial of the gateway's own name as a destination, whatever rules say of it.

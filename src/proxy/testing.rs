@@ -47,5 +47,5 @@ pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
     };
     let (drain, metrics) = (Drain::default(), Arc::new(Metrics::new().unwrap()));
     let ledger = Ledger::start(Vec::new(), None, Arc::clone(&metrics)).unwrap();
-    Gateway::new(Snapshot::new(parts, drain.clone()), ledger, metrics, drain, None)
+    Gateway::new(Snapshot::new(parts, drain.clone()), ledger, metrics, drain, None, Arc::default())
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::MOST_RESULTS;
 use super::entry::Entry;
+use super::message::Message;
 use super::place::{Place, RulePlaces};
 use super::rule;
 use crate::decision::Verdict;
@@ -89,14 +90,23 @@ pub(super) struct RuleProperties {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SarifResult {
+pub(super) struct SarifResult {
     rule_id: String,
     rule_index: usize,
     level: &'static str,
     message: Help,
-    guid: String,
     locations: [Location; 1],
     partial_fingerprints: BTreeMap<&'static str, String>,
+    /// Of a denial.
+    #[serde(flatten)]
+    event: Option<OfEvent>,
+}
+
+/// What a result has from its event.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OfEvent {
+    guid: String,
     occurrence_count: u64,
     provenance: Provenance,
     properties: ResultProperties,
@@ -183,6 +193,16 @@ impl SarifLog {
             let (number, location) = numbered.get(&entry.rule)?;
             Some(SarifResult::of(entry, *number, location.clone()))
         };
+        let results = entries.into_iter().filter_map(result).collect();
+        Self::written("postern/", rules, results)
+    }
+
+    /// A report of this category.
+    pub(super) fn written(
+        category: &'static str,
+        rules: Vec<ReportingDescriptor>,
+        results: Vec<SarifResult>,
+    ) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let driver = Driver {
             name: "Postern",
@@ -194,8 +214,8 @@ impl SarifLog {
         let run = Run {
             tool: Tool { driver },
             column_kind: "utf16CodeUnits",
-            automation_details: AutomationDetails { id: "postern/" },
-            results: entries.into_iter().filter_map(result).collect(),
+            automation_details: AutomationDetails { id: category },
+            results,
         };
         Self { schema: SCHEMA, version: "2.1.0", runs: [run] }
     }
@@ -207,28 +227,48 @@ impl SarifLog {
 }
 
 impl SarifResult {
-    fn of(entry: Entry, rule_index: usize, location: Location) -> Self {
-        // GitHub compares the second alone, which is a hash and a number of the line.
-        let fingerprints = [
-            ("postern/v1", entry.fingerprint.clone()),
-            ("primaryLocationLineHash", entry.fingerprint + ":1"),
-        ];
+    /// A result of the first rule that stands in no event.
+    pub(super) fn plain(rule: &str, message: &Message, place: Place, fingerprint: String) -> Self {
         Self {
-            rule_id: entry.rule,
-            rule_index,
-            level: entry.denial.level(),
-            message: Help { text: entry.message.text(), markdown: entry.message.markdown() },
+            rule_id: rule.to_owned(),
+            rule_index: 0,
+            level: "error",
+            message: help(message),
+            locations: [Location::of(place)],
+            partial_fingerprints: fingerprints(fingerprint),
+            event: None,
+        }
+    }
+
+    fn of(entry: Entry, rule_index: usize, location: Location) -> Self {
+        let event = OfEvent {
             guid: entry.id.to_string(),
-            locations: [location],
-            partial_fingerprints: fingerprints.into(),
             occurrence_count: entry.count,
             provenance: Provenance {
                 first_detection_time_utc: entry.first.to_string(),
                 last_detection_time_utc: entry.last.to_string(),
             },
             properties: entry.properties,
+        };
+        Self {
+            rule_id: entry.rule,
+            rule_index,
+            level: entry.denial.level(),
+            message: help(&entry.message),
+            locations: [location],
+            partial_fingerprints: fingerprints(entry.fingerprint),
+            event: Some(event),
         }
     }
+}
+
+pub(super) fn help(message: &Message) -> Help {
+    Help { text: message.text(), markdown: message.markdown() }
+}
+
+/// GitHub compares the second alone, which is a hash and a number of the line.
+fn fingerprints(of: String) -> BTreeMap<&'static str, String> {
+    [("postern/v1", of.clone()), ("primaryLocationLineHash", of + ":1")].into()
 }
 
 impl Location {

@@ -1,6 +1,7 @@
-//! Reports denials as SARIF 2.1.0, the format in which code scanners hand their results to those who show them. Pure.
+//! Reports denials, and cases of policy tests that do not hold, as SARIF 2.1.0, the format in which code scanners hand their results to those who show them. Pure.
 
 mod builtin;
+mod cases;
 mod denial;
 mod entry;
 mod log;
@@ -12,6 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::event::{Event, Id, Timestamp};
 
+pub(crate) use cases::failed_cases;
 use denial::Denial;
 use entry::Entry;
 pub(crate) use log::SarifLog;

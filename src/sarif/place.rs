@@ -51,15 +51,27 @@ impl RulePlaces {
 
     /// The file as a relative reference.
     fn uri(&self, file: &Path) -> String {
-        let file = file.strip_prefix(&self.directory).unwrap_or(file);
-        let segments = file.components().filter_map(|component| match component {
-            Component::Normal(name) => Some(encoded(&name.to_string_lossy())),
-            Component::ParentDir => Some("..".to_owned()),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-        });
-        let path = segments.collect::<Vec<_>>().join("/");
-        if file.is_absolute() { format!("file:///{path}") } else { path }
+        uri(file, &self.directory)
     }
+}
+
+impl Place {
+    /// A line of a file, which is told relative to this directory.
+    pub(super) fn of_file(file: &Path, line: usize, directory: &Path) -> Self {
+        Self { uri: uri(file, directory), line: line.max(1) }
+    }
+}
+
+/// A file as a relative reference.
+fn uri(file: &Path, directory: &Path) -> String {
+    let file = file.strip_prefix(directory).unwrap_or(file);
+    let segments = file.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(encoded(&name.to_string_lossy())),
+        Component::ParentDir => Some("..".to_owned()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    let path = segments.collect::<Vec<_>>().join("/");
+    if file.is_absolute() { format!("file:///{path}") } else { path }
 }
 
 struct Parts<'a> {

@@ -71,3 +71,19 @@ fn settings_are_judged_as_the_gateway_would() {
     assert_eq!(status.code(), Some(1));
     assert_eq!(states(&findings(&stdout), "settings"), ["broken", "broken"], "{stdout}");
 }
+
+#[test]
+fn limits_that_no_ledger_keeps_are_said_to_begin_anew() {
+    let arguments = ["doctor", "--config", "settings.yaml", "-o", "json"];
+    let limited = policy(&[]) + "  limits: {tokensPerDay: 5}\n";
+    let setup = || Setup::new(&Pki::new("Upstreams")).policy(&limited);
+    for (setup, expected) in [
+        (setup(), &["not enforced"][..]),
+        (setup().set("/ledger/path", "ledger.db"), &["ok"]),
+        (setup().policy(&(policy(&[]) + "  limits: {toolInputBytes: 5}\n")), &[]),
+    ] {
+        let Said { stdout, .. } = setup.run(&arguments);
+        assert_eq!(states(&findings(&stdout), "limits"), expected, "{stdout}");
+        assert!(!setup.path().join("ledger.db").exists(), "it changes nothing");
+    }
+}

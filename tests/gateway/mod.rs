@@ -10,6 +10,7 @@ mod explicit;
 mod ledger;
 mod limits;
 mod logs;
+mod mcp;
 mod refusals;
 mod reload;
 mod reverse;
@@ -18,6 +19,7 @@ mod streaming;
 mod tls;
 mod traces;
 mod upgrades;
+mod verify;
 
 use crate::support::upstream::{Builder, Gate, Reply, Seen, Step};
 use crate::support::{Gateway, Pki, Setup, Upstream};

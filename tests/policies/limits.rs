@@ -182,6 +182,51 @@ fn a_reload_gives_nothing_back() {
 }
 
 #[test]
+fn counters_that_are_restored_limit_as_those_that_were_saved() {
+    let limits = limited("requestsPerMinute: 2, tokensPerDay: 100, consecutiveDenials: 2");
+    let used = Allowances::default();
+    for (credential, seconds) in [(Some("a"), 0), (Some("a"), 30), (None, 5)] {
+        assert_eq!(said(used.admit(&limits, credential, noon(seconds))), "passes");
+    }
+    used.spent(Some("b"), 100, noon(0));
+    (0..2).for_each(|_| used.denied(&limits, Some("c")));
+    let (changes, saved) = used.changed_since(0);
+    assert_eq!((changes, saved.len()), (used.changes(), 4));
+    let restored = Allowances::restored(saved);
+    for allowances in [&used, &restored] {
+        let admit = |credential, seconds| said(allowances.admit(&limits, credential, noon(seconds)));
+        assert_eq!(admit(Some("a"), 31), "Deny agents/p/limits, again in 29 s");
+        assert_eq!(admit(Some("a"), 60), "passes");
+        assert_eq!(admit(Some("b"), 31), "Deny agents/p/limits, again in 43169 s");
+        assert_eq!(admit(Some("b"), 43_200), "passes");
+        assert_eq!(admit(Some("c"), 31), "Deny agents/p/limits, Forbidden");
+        assert_eq!(said(allowances.admit(&limited("consecutiveDenials: 2"), Some("c"), noon(31))), "passes");
+        assert_eq!(admit(None, 31), "passes");
+    }
+}
+
+#[test]
+fn counters_are_saved_when_they_change_and_not_when_they_are_read() {
+    let limits = limited("requestsPerMinute: 1");
+    let used = Allowances::default();
+    let changed = |change| {
+        let (changes, saved) = used.changed_since(change);
+        (changes, saved.into_iter().map(|saved| saved.credential).collect::<Vec<_>>())
+    };
+    used.admit(&limits, Some("a"), noon(0)).unwrap();
+    let (first, names) = changed(0);
+    assert_eq!(names, ["a".into()]);
+    assert!(used.admit(&limits, Some("a"), noon(0)).is_err());
+    used.used(&limits, Some("a"), noon(0));
+    used.allowed(Some("a"));
+    assert_eq!(changed(first), (first, vec![]));
+    used.spent(Some("b"), 7, noon(0));
+    let (second, names) = changed(first);
+    assert!(second > first);
+    assert_eq!(names, ["b".into()]);
+}
+
+#[test]
 fn a_clock_that_is_set_back_holds_nobody_up() {
     let (policy, used) = (limited("requestsPerMinute: 1, tokensPerDay: 1"), Allowances::default());
     let admit = |seconds| said(used.admit(&policy, None, noon(seconds)));

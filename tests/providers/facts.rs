@@ -76,3 +76,29 @@ fn more_tools_than_a_rule_may_read_are_refused() {
     assert!(upstream.requests().is_empty());
     assert_eq!(ask(&gateway, "m", &tools[..128]).status, 200);
 }
+
+#[test]
+fn how_much_a_conversation_holds_is_known_to_rules_and_events() {
+    let (gateway, upstream) = model(
+        "    - {name: long, when: 'event.conversation.messages > 1 || event.conversation.toolResults > 0', action: Deny}\n    \
+         - {name: much, when: 'event.provider.maxTokens > 8 && event.provider.organization == \"org-1\"', action: Audit}\n    \
+         - {name: where, when: 'event.conversation.images == 0 && event.workload.pod != \"\"', action: Deny}\n",
+    );
+
+    assert_eq!(ask(&gateway, "m", &[]).status, 200);
+    let event = gateway.wait_for("Request", "Allow");
+    assert_eq!(event["conversation"], json!({"messages": 1, "images": 0, "toolResults": 0}));
+    assert_eq!(event["provider"]["maxTokens"], 9);
+    let message = json!({"role": "user", "content": "go"});
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [message, message]}).to_string();
+    let headers = [("openai-organization", "org-1")];
+    let url = format!("https://{HOST}/v1/messages");
+    let denied = gateway.agent().request("POST", &url, &headers, body.as_bytes());
+    denied.assert_refused_by_provider("agents/test/long");
+    let one = json!({"model": "m", "max_tokens": 9, "messages": [message]}).to_string();
+    assert_eq!(gateway.agent().request("POST", &url, &headers, one.as_bytes()).status, 200);
+    let recorded =
+        gateway.wait_for_event("the record", |event| event["decision"]["rule"] == "agents/test/much");
+    assert_eq!(recorded["provider"]["organization"], "org-1");
+    assert_eq!(upstream.requests().len(), 2);
+}

@@ -222,3 +222,21 @@ fn the_summary_names_rule_tool_and_host_and_an_event_that_the_ledger_shows() {
     let why = user.run(&["policy", "explain", "--policy", policy.to_str().unwrap(), "--event", &call]);
     assert!(why.stdout.contains("\nDeny by agents/test/no-shell: "), "{why:?}");
 }
+
+#[test]
+fn the_command_asks_the_gateway_why_it_was_refused() {
+    let Office { user, .. } = office();
+    let policy = policy(&["{name: llm, hosts: [api.anthropic.com], action: Inspect}"]);
+    let run = user.start(Some(&user.write("policies/policy.yaml", &policy)));
+    let refused = run.agent().get("http://other.example/");
+    let event = refused.header("x-postern-event").unwrap();
+    let told = run.agent().get(&format!("http://postern.internal/why/{event}"));
+    assert_eq!((told.status, &told.json()["rule"]), (200, &"postern/builtin/default-deny".into()));
+    let call = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "explain_denial", "arguments": {"event": event}}});
+    let headers = [("content-type", "application/json")];
+    let told =
+        run.agent().request("POST", "http://postern.internal/mcp", &headers, call.to_string().as_bytes());
+    assert!(told.status == 200 && told.text().contains("default-deny"), "{told:?}");
+    assert_eq!(run.end().code, Some(0));
+}

@@ -38,3 +38,21 @@ fn of_what_was_allowed_nothing_is_told() {
     let url = format!("http://postern.internal/why/{}", event["id"].as_str().unwrap());
     assert_eq!(model.gateway.agent().get(&url).status, 404);
 }
+
+/// J17: whoever asks what would become of a call learns the verdict, the rule and its reason, and the call counts nowhere.
+#[test]
+fn a_question_about_an_action_tells_a_verdict_and_no_pattern() {
+    let model = Model::under(&format!("explain: Policy\n{NO_CANARY}"));
+    for (command, verdict) in [("canary-pattern canary-input", "Deny"), ("canary-input", "Allow")] {
+        let call = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "check_action", "arguments": {"tool": "Bash", "input": {"command": command}}}});
+        let headers = [("content-type", "application/json")];
+        let body = call.to_string();
+        let asked =
+            model.gateway.agent().request("POST", "http://postern.internal/mcp", &headers, body.as_bytes());
+        assert_eq!(asked.status, 200, "{asked:?}");
+        assert!(asked.text().contains(verdict) && !asked.text().contains("canary-"), "{asked:?}");
+    }
+    let known = model.gateway.events();
+    assert!(known.iter().all(|event| event["kind"] != "ToolCall"), "{known:?}");
+}

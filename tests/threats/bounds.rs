@@ -216,7 +216,7 @@ fn tokens_beyond_the_limit_of_a_day_are_refused() {
     }
 }
 
-/// J10: a model that tries what is denied over and over is stopped; an allowed call between starts the count anew.
+/// J10, F22: a model that tries what is denied over and over is stopped; an allowed call between starts the count anew.
 #[test]
 fn denials_in_a_row_end_the_conversation() {
     let call = |seen: &Seen| {

@@ -352,7 +352,7 @@ fn a_name_forges_nothing_in_a_refusal_or_an_event() {
         let heard =
             model.hear(&Anthropic, Streamed, named(&message(&[call(0, &id, name, &["{}"])], "tool_use")));
         let lines: Vec<&str> = heard.text.trim_end().lines().collect();
-        assert_eq!(lines.len(), 6, "{name:?}: {}", heard.text);
+        assert_eq!(lines.len(), 7, "{name:?}: {}", heard.text);
         let shown = lines[1].strip_prefix("Tool: ").unwrap();
         assert!(shown.chars().count() <= 130, "{shown}");
         assert!(shown.starts_with('"') && shown[1..].find('"') == Some(shown.len() - 2), "{shown}");

@@ -5,6 +5,7 @@ mod answers;
 mod bodies;
 mod bounds;
 mod calls;
+mod canaries;
 mod companions;
 mod conditions;
 mod control;
@@ -29,12 +30,14 @@ mod model;
 mod modes;
 mod names;
 mod network;
+mod one_id;
 mod page;
 mod phases;
 mod record;
 mod replay;
 mod requests;
 mod resolver;
+mod restarts;
 mod scripts;
 mod shell;
 mod shell_carriers;
@@ -60,9 +63,9 @@ use crate::support::journal::poll;
 const ANSWERED: &str = "A2 A6 A7 A8 A16 A17 A28 A29 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B13 B14 B15 B17 B18 B19 B20 \
                         C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 D1 D2 D3 D4 D5 D6 D7 \
                         E1 E2 E3 E4 E5 E6 E7 E8 E9 E10 E11 E12 E13 E14 E15 E17 E18 E19 E21 \
-                        F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F23 F24 F25 \
+                        F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F24 F25 \
                         F26 F27 F28 F29 F30 F31 F32 \
-                        G1 G3 G4 G5 G6 G7 G9 G12 G13 G14 H4 H13 J1 J2 J3 J4 J6 J8 J9 J10 J12 J16 J17 J18 J19 J21 \
+                        G1 G3 G4 G5 G6 G7 G9 G12 G13 G14 H4 H13 J1 J2 J3 J4 J6 J8 J9 J10 J12 J15 J16 J17 J18 J19 J21 \
                         K1 K2 K3 K4 K5 K6 K7 K8 K9 K10 K11 K12 K13";
 
 #[test]

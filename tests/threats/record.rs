@@ -1,5 +1,9 @@
-//! Attacks on what judges and shows the record: hostile expressions, and names that are markup.
+//! Attacks on what judges and shows the record: hostile expressions, hostile ledgers, and names that are markup.
 
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rusqlite::Connection;
 use serde_json::Value;
 
 use super::model::{Model, call, message, named};
@@ -8,6 +12,7 @@ use crate::parity::anthropic::Anthropic;
 use crate::parity::dialect::Mode::Streamed;
 use crate::support::journal::poll;
 use crate::support::setup::policy;
+use crate::support::{Pki, Setup, directory};
 
 /// J16: an expression that would eat stack, memory or time is refused when it is loaded, and what is in force stays; an
 /// ordinary one is in force.
@@ -58,5 +63,64 @@ fn a_name_is_no_markup_in_a_report() {
         let outside: String = markdown.split('`').step_by(2).collect();
         assert!(!outside.contains("click") && !outside.contains("<img"), "{markdown}");
         assert!(number != 1 || (text.contains(name) && markdown.contains(name)), "the twin: {text}");
+    }
+}
+
+fn postern(arguments: &[&str], file: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_postern")).args(arguments).arg("--ledger").arg(file).output().unwrap()
+}
+
+/// J15: a ledger in which somebody put a trigger, a view, a generated column or an index over an expression is neither
+/// read nor written, and nothing of it runs; one whose rows alone were changed is read, and found out.
+#[test]
+fn nothing_in_a_hostile_ledger_runs() {
+    let place = directory();
+    let (file, copy) = (place.path().join("ledger.db"), place.path().join("copy.db"));
+    let setup =
+        |file: &Path| Setup::new(&Pki::new("Upstream Test CA")).set("/ledger/path", file.to_str().unwrap());
+    let mut gateway = setup(&file).start();
+    let id = gateway.wait_for("Lifecycle", "Allow")["id"].as_str().unwrap().to_owned();
+    gateway.terminate();
+    let readers: [&[&str]; 6] = [
+        &["ledger", "query"],
+        &["ledger", "tail"],
+        &["ledger", "show", &id],
+        &["ledger", "sarif"],
+        &["ledger", "verify"],
+        &["policy", "learn"],
+    ];
+    let change = |statements: &str| {
+        std::fs::copy(&file, &copy).unwrap();
+        Connection::open(&copy).unwrap().execute_batch(statements).unwrap();
+    };
+    for hostile in [
+        "CREATE TRIGGER late AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "CREATE VIEW spare AS SELECT load_extension('evil.so')",
+        "DROP TABLE findings; CREATE VIEW findings AS SELECT randomblob(1000000000) AS n",
+        "ALTER TABLE events ADD COLUMN grown TEXT AS (hex(zeroblob(100000000))) VIRTUAL",
+        "CREATE INDEX odd ON events (upper(host))",
+        "DROP TABLE evicted",
+    ] {
+        change(hostile);
+        for reader in readers {
+            let output = postern(reader, &copy);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(
+                (output.status.code(), output.stdout.len()),
+                (Some(1), 0),
+                "{hostile}: {reader:?}: {said}"
+            );
+            assert!(said.contains("that Postern did not make"), "{hostile}: {reader:?}: {said}");
+        }
+        let said = setup(&copy).run(&["gateway", "--config", "settings.yaml"]);
+        assert_eq!(said.status.code(), Some(1), "{hostile}: {}", said.stderr);
+        assert!(said.stderr.contains("is left as it is"), "{hostile}: {}", said.stderr);
+    }
+    change("ANALYZE; UPDATE events SET verdict = 'Deny'");
+    for reader in readers {
+        let output = postern(reader, &copy);
+        let is_check = reader.contains(&"verify");
+        assert_eq!(output.status.code(), Some(i32::from(is_check)), "the twin: {reader:?}");
+        assert!(!is_check || String::from_utf8(output.stdout).unwrap().contains("the column verdict"));
     }
 }

@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::model::{NO_DELETE, policy};
 use crate::parity::dialect::{Called, Said};
 use crate::parity::responses;
+use crate::support::journal::poll;
 use crate::support::upstream::{RawUpstream, accept_key};
-use crate::support::{Connection, Ending, Gateway, Pki, Setup};
+use crate::support::{Connection, Ending, Gateway, Pki, Setup, directory};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const TEXT: u8 = 0x1;
@@ -371,4 +372,35 @@ fn rules_over_facts_are_asked_of_each_message() {
     connection.send(create(json!({})));
     assert_eq!(answer(&mut connection).last().unwrap()["type"], "response.completed");
     assert_eq!(room.heard().len(), 1);
+}
+
+/// J10: each answer of a WebSocket counts, while it is open and for the gateway after a kill.
+#[test]
+fn tokens_of_each_answer_of_a_websocket_count_at_once_and_after_a_kill() {
+    let (place, spec) = (directory(), "limits: {tokensPerDay: 40}");
+    let file = place.path().join("ledger.db").display().to_string();
+    let ask = |connection: &mut Connection| {
+        connection.send(create(json!({})));
+        answer(connection).pop().unwrap()
+    };
+    let kept = |setup: Setup| setup.set("/ledger/path", file.as_str());
+    let mut room = Room::with(spec, whole, kept);
+    let mut connection = room.open();
+    for _ in 0..2 {
+        assert_eq!(ask(&mut connection)["type"], "response.completed");
+    }
+    poll("what the second answer spent", || {
+        let tokens = "SELECT tokens FROM spent WHERE tokens = 32";
+        let read = rusqlite::Connection::open(&file).unwrap();
+        read.query_row(tokens, [], |row| row.get::<_, i64>(0)).ok()
+    });
+    room.gateway.signal("KILL");
+    room.gateway.wait_for_exit();
+
+    let room = Room::with(spec, whole, kept);
+    let mut connection = room.open();
+    assert_eq!(ask(&mut connection)["type"], "response.completed", "48 of 40: what is under way still ends");
+    let refused = ask(&mut connection);
+    assert_eq!(refused["type"], "response.failed", "{refused}");
+    assert!(refused.to_string().contains("40 tokens a day"), "{refused}");
 }

@@ -90,7 +90,7 @@ pub(super) const STEPS: &[DemoStep] = &[
         expected: "[postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings | \
                    Reason: Only ls may be run here | \
                    The tool itself is allowed; this use of it is not. Do not retry it unchanged. | \
-                   Event: its id",
+                   Ask: the gateway's own name | Event: its id",
         play: |stage| Box::pin(turns::read_refusal(stage)),
     },
     DemoStep {

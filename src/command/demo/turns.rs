@@ -34,8 +34,11 @@ pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &CLEAN_UP, &[tool("Bash")]).await?;
     let answer = PrintedAnswer::read(&shown.body)?;
     let (_, text) = answer.blocks.iter().find(|(kind, _)| kind == "text").context("no text")?;
-    let lines =
-        text.trim_end().lines().map(|line| if line.starts_with("Event: ") { "Event: its id" } else { line });
+    let lines = text.trim_end().lines().map(|line| match line {
+        line if line.starts_with("Ask: ") => "Ask: the gateway's own name",
+        line if line.starts_with("Event: ") => "Event: its id",
+        line => line,
+    });
     Ok(lines.collect::<Vec<_>>().join(" | "))
 }
 

@@ -6,6 +6,7 @@ use super::Finding;
 use crate::command::run::policy::FILE;
 use crate::command::{check, directories, gateways};
 use crate::config::Settings;
+use crate::config::ledger::LedgerSettings;
 use crate::config::listeners::STATUS_SOCKET;
 use crate::lint;
 use crate::policy::Policy;
@@ -17,7 +18,11 @@ pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
     let mut findings = match settings {
         // Its mistakes were reported with the settings.
         Some(settings) => check::documents(&settings.policy.path)
-            .map(|documents| read(&settings.policy.path, &documents))
+            .map(|documents| {
+                let mut findings = read(&settings.policy.path, &documents);
+                findings.extend(limits(&documents, settings.ledger.as_ref()));
+                findings
+            })
             .unwrap_or_default(),
         None => of_user(),
     };
@@ -33,7 +38,7 @@ fn of_user() -> Vec<Finding> {
     let judged = check::documents(&path)
         .and_then(|documents| Policy::compile(&documents, &Labels::new()).map(|_| documents));
     match judged {
-        Ok(documents) => read(&path, &documents),
+        Ok(documents) => read(&path, &documents).into_iter().chain(limits(&documents, None)).collect(),
         Err(problems) => problems
             .iter()
             .map(|problem| {
@@ -89,6 +94,24 @@ fn read(path: &Path, documents: &[Document]) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// Whether what limits count outlives the gateway; none where no policy has such limits.
+fn limits(documents: &[Document], ledger: Option<&LedgerSettings>) -> Option<Finding> {
+    let mut limits = documents.iter().filter_map(|document| document.spec.limits.as_ref());
+    let is_counted = limits.any(|limits| {
+        limits.tokens_per_day.or(limits.requests_per_minute).or(limits.consecutive_denials).is_some()
+    });
+    is_counted.then(|| match ledger {
+        Some(ledger) => {
+            Finding::ok("limits", format!("{} keeps what they have counted", ledger.path.display()))
+        }
+        None => Finding::not_enforced(
+            "limits",
+            "no ledger: what they have counted is forgotten when the gateway ends",
+        )
+        .remedy("write ledger: {path: FILE} in the gateway's settings; `postern run` keeps none"),
+    })
 }
 
 /// The gateways and runs that answer here, and whether that of the settings does.

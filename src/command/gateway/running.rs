@@ -63,6 +63,7 @@ impl Running {
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let store = sinks.store.as_ref().map(|(_, health, blocks)| (health.clone(), *blocks));
+        let allowances = sinks.allowances();
         let sinks = sinks.start(workload, &metrics);
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
         let ledger = Ledger::start(sinks, workload, Arc::clone(&metrics))
@@ -84,7 +85,7 @@ impl Running {
         let bound = bind(&settings).await?;
         log_cut(shares, wanted);
         let names = bound.dns.as_ref().map(|dns| Arc::clone(&dns.names));
-        let gateway = Gateway::new(snapshot, ledger, metrics, drain, names);
+        let gateway = Gateway::new(snapshot, ledger, metrics, drain, names, allowances);
         let health = Arc::new(GatewayHealth {
             gateway: Arc::clone(&gateway),
             started_at: SystemTime::now(),

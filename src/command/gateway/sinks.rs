@@ -10,6 +10,7 @@ use crate::ledger::logs::{self, Logs};
 use crate::ledger::otlp::{OtlpSettings, Signal};
 use crate::ledger::store::{Store, StoreHealth};
 use crate::ledger::traces::Traces;
+use crate::policy::allowance::Allowances;
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
 
@@ -61,6 +62,11 @@ impl EventSinks {
         let store = Store::open(store, health.clone());
         let store = store.map_err(|error| Problem::at("ledger.path", error.to_string()))?;
         Ok(Self { store: Some((store, health, blocks)), ..self })
+    }
+
+    /// What limits have counted, as the ledger has it; without one they begin anew.
+    pub(super) fn allowances(&self) -> Arc<Allowances> {
+        self.store.as_ref().map(|(store, ..)| store.allowances()).unwrap_or_default()
     }
 
     /// All sinks, with the exporters started. Nothing waits for a collector: what it is sent is no evidence.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::reader::{self, LedgerEntry, LedgerReader, ReadStep, SkippedLines};
+use super::reader::{self, LedgerEntry, LedgerReader, ReadStep};
 use crate::command::private_directory::PrivateDirectory;
 use crate::event::{Event, Id};
 
@@ -20,7 +20,7 @@ pub(in crate::command) struct FoundEvent {
     pub(super) is_counted: bool,
     /// The files that the event was searched in.
     pub(super) files: Vec<PathBuf>,
-    pub(super) skipped: Vec<SkippedLines>,
+    pub(super) skipped: Vec<String>,
     /// The copy of standard input, kept until it is read again.
     _spool: Option<PrivateDirectory>,
 }
@@ -61,7 +61,7 @@ fn find_in(places: Vec<Vec<PathBuf>>, id: Id) -> anyhow::Result<Option<FoundEven
     for files in places {
         let mut reader = LedgerReader::of(files.clone(), false)?;
         if let Some((entry, is_counted)) = find_entry(&mut reader, id)? {
-            let found = FoundEvent { entry, is_counted, files, skipped: reader.skipped, _spool: None };
+            let found = FoundEvent { entry, is_counted, files, skipped: reader.skipped(), _spool: None };
             if !is_counted {
                 return Ok(Some(found));
             }

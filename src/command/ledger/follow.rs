@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::reader::{self, LedgerEntry, LedgerReader, ReadStep, SkippedLines};
+use super::reader::{self, LedgerEntry, LedgerReader, ReadStep};
 
 /// What `--ledger` names, or the newest run, read on as it grows.
 pub(in crate::command) struct FollowedLedger {
@@ -28,12 +28,12 @@ impl FollowedLedger {
 
     /// The file that is read, the last of several.
     pub(in crate::command) fn name(&self) -> &str {
-        self.reader.skipped.last().map(|file| file.name.as_str()).unwrap_or_default()
+        self.reader.current_name().unwrap_or_default()
     }
 
     /// What to say of lines that were skipped.
     pub(in crate::command) fn skipped(&self) -> Vec<String> {
-        self.reader.skipped.iter().filter_map(SkippedLines::text).collect()
+        self.reader.skipped()
     }
 
     /// Whether no more comes once there is none: standard input has an end, files grow.

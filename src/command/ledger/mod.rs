@@ -10,15 +10,14 @@ mod row;
 mod sarif;
 mod show;
 mod tail;
+mod verify;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::bail;
-
 use crate::cli::{LedgerCommand, Output};
 use crate::event::Event;
-use reader::{LedgerReader, ReadStep, SkippedLines};
+use reader::{LedgerReader, ReadStep};
 
 pub(super) use find::find;
 pub(super) use follow::FollowedLedger;
@@ -31,17 +30,11 @@ pub(super) use reader::RUNS;
 /// It cannot be read, or has no events.
 pub(super) fn each(ledger: Option<&Path>, mut take: impl FnMut(&Event, &str)) -> anyhow::Result<Vec<String>> {
     let mut reader = LedgerReader::open(ledger, false)?;
-    let mut is_empty = true;
     while let ReadStep::Entry(entry) = reader.next()? {
         take(&entry.event, &entry.line);
-        is_empty = false;
     }
-    let skipped: Vec<String> = reader.skipped.iter().filter_map(SkippedLines::text).collect();
-    if is_empty {
-        let names: Vec<&str> = reader.skipped.iter().map(|file| file.name.as_str()).collect();
-        bail!("there is no event in {}", names.join(", "));
-    }
-    Ok(skipped)
+    reader.check_events()?;
+    Ok(reader.skipped())
 }
 
 /// Does what a subcommand of `ledger` says.
@@ -50,6 +43,7 @@ pub(super) fn run(command: &LedgerCommand, output: Output) -> anyhow::Result<Exi
         LedgerCommand::Tail(args) => tail::run(args, output),
         LedgerCommand::Query(args) => query::run(args, output),
         LedgerCommand::Show(args) => show::run(args, output),
+        LedgerCommand::Verify(args) => verify::run(args, output),
         LedgerCommand::Sarif(args) => sarif::run(args, output),
     }
 }

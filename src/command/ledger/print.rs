@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::reader::{LedgerEntry, SkippedLines};
+use super::reader::LedgerEntry;
 use super::row;
 use crate::cli::Output;
 use crate::command::output;
@@ -21,9 +21,9 @@ pub(super) fn entry(entry: &LedgerEntry, form: Output) -> anyhow::Result<String>
 }
 
 /// Reports skipped lines on standard error; standard output has events alone.
-pub(super) fn report_skipped(files: &[SkippedLines]) {
-    for text in files.iter().filter_map(SkippedLines::text) {
+pub(super) fn report_skipped(texts: &[String]) {
+    for text in texts {
         // Nobody may be reading it.
-        let _ = writeln!(io::stderr(), "postern: {}", terminal::plain(&text));
+        let _ = writeln!(io::stderr(), "postern: {}", terminal::plain(text));
     }
 }

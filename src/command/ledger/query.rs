@@ -31,6 +31,7 @@ pub(super) fn run(args: &LedgerQueryArgs, output: Output) -> anyhow::Result<Exit
         // Nobody may be reading it.
         let _ = writeln!(io::stderr(), "postern: there are more; --limit says how many are printed");
     }
-    print::report_skipped(&reader.skipped);
+    print::report_skipped(&reader.skipped());
+    reader.check_lines()?;
     Ok(ExitCode::SUCCESS)
 }

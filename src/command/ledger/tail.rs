@@ -47,15 +47,16 @@ pub(super) fn run(args: &LedgerTailArgs, output: Output) -> anyhow::Result<ExitC
             }
         }
     }
-    print::report_skipped(&reader.skipped);
+    print::report_skipped(&reader.skipped());
+    reader.check_lines()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reports which file is followed: a run that begins later has another.
 fn report_followed(reader: &LedgerReader) {
-    if let Some(current) = reader.skipped.last() {
+    if let Some(name) = reader.current_name() {
         // Nobody may be reading it.
-        let _ = writeln!(io::stderr(), "postern: following {}", terminal::plain(&current.name));
+        let _ = writeln!(io::stderr(), "postern: following {}", terminal::plain(name));
     }
 }
 

@@ -20,6 +20,7 @@ use crate::policy::{Labels, Policy};
 use crate::problem::Problem;
 use crate::provider::surface::COMPANIONS;
 use crate::proxy::exchange::preview;
+use crate::sarif;
 use crate::trial::document::{self, PolicyTest};
 use crate::trial::report::{CaseReport, Report};
 use crate::trial::{HeadOutcome, Trial, World, expect};
@@ -55,6 +56,11 @@ pub(super) fn run(args: &PolicyTestArgs, output: Output) -> anyhow::Result<ExitC
     let report = Report::new(cases);
     if let Some(file) = &args.junit {
         fs::write(file, report.junit()).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    if let Some(file) = &args.sarif {
+        let directory = std::env::current_dir().unwrap_or_default();
+        let sarif = serde_json::to_string_pretty(&sarif::failed_cases(&report, &directory))?;
+        fs::write(file, sarif + "\n").with_context(|| format!("{} cannot be written", file.display()))?;
     }
     output::print(output, &report.text(), &report)?;
     Ok(if report.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

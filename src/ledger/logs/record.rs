@@ -109,6 +109,7 @@ fn generative(provider: &Provider, event: &Event, to: &mut Attributes<'_, impl L
     to.text(names::PROVIDER, Some(&*provider.name));
     to.text(names::API, Some(&*provider.api));
     to.text(names::REQUEST_MODEL, provider.model.as_deref());
+    to.number(names::MAX_TOKENS, provider.max_tokens);
     to.text(names::RESPONSE_MODEL, provider.response_model.as_deref());
     to.text(names::RESPONSE_ID, provider.request_id.as_deref());
     let usage = event.usage.unwrap_or_default();

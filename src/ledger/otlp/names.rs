@@ -8,6 +8,7 @@ use crate::call::Api;
 pub(in crate::ledger) const OPERATION: &str = "gen_ai.operation.name";
 pub(in crate::ledger) const PROVIDER: &str = "gen_ai.provider.name";
 pub(in crate::ledger) const REQUEST_MODEL: &str = "gen_ai.request.model";
+pub(in crate::ledger) const MAX_TOKENS: &str = "gen_ai.request.max_tokens";
 pub(in crate::ledger) const RESPONSE_MODEL: &str = "gen_ai.response.model";
 pub(in crate::ledger) const RESPONSE_ID: &str = "gen_ai.response.id";
 pub(in crate::ledger) const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";

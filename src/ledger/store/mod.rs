@@ -3,7 +3,9 @@
 mod evict;
 mod read;
 mod row;
+mod rows;
 mod schema;
+mod spent;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -18,7 +20,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use super::sink::Sink;
 use super::stamp::now;
 use crate::event::{Chain, Event, Id};
+use crate::policy::allowance::Allowances;
 pub use read::{StoreLines, is_store};
+pub use rows::{PagesCheck, StoreRow, StoreRows};
 
 /// How many events one transaction has at most.
 const BATCH: u64 = 256;
@@ -56,6 +60,8 @@ pub enum StoreError {
         schema::VERSION
     )]
     Newer { path: PathBuf, found: u32 },
+    #[error("{} has tables, triggers or views that Postern did not make, and is left as it is; move it away", .0.display())]
+    Altered(PathBuf),
     #[error("{} is written by another gateway; give each gateway a file of its own in ledger.path", .0.display())]
     Locked(PathBuf),
     #[error("the ledger's file is damaged and is left as it is; move it away to begin a new one ({0})")]
@@ -118,6 +124,8 @@ pub struct Store {
     /// Kept for as long as the store lives: whoever has it writes.
     _lock: File,
     pending: Vec<PendingRow>,
+    /// What limits count. It changes before the events that tell of it, so the file never has an event without its count.
+    allowances: Arc<Allowances>,
     previous: Option<(Id, u64, Chain)>,
     upkeep: Instant,
     /// Whether somebody else changed the file, so that its pages are checked before it is written again.
@@ -143,6 +151,8 @@ struct StoreFile {
     length: u64,
     /// The start whose row is there.
     start: Option<Id>,
+    /// How many changes of what limits count are there.
+    counted: u64,
 }
 
 impl Store {
@@ -154,16 +164,28 @@ impl Store {
         schema::check_header(&settings.path)?;
         let lock = lock(&settings.path)?;
         let file = StoreFile::open(&settings.path)?;
+        let allowances = Arc::new(spent::read(&file.connection, now())?);
         Ok(Self {
             settings,
             health,
             file: Some(file),
             _lock: lock,
             pending: Vec::new(),
+            allowances,
             previous: None,
             upkeep: Instant::now(),
             is_suspect: false,
         })
+    }
+
+    /// What limits count, as the gateway before this one left it. The file keeps it from now on.
+    pub fn allowances(&self) -> Arc<Allowances> {
+        Arc::clone(&self.allowances)
+    }
+
+    /// Whether limits have counted what the file does not have.
+    fn is_behind(&self) -> bool {
+        self.file.as_ref().is_none_or(|file| file.counted < self.allowances.changes())
     }
 
     /// Writes what is pending in one transaction. Where events wait for the file, it tries until that succeeds.
@@ -196,7 +218,7 @@ impl Store {
     }
 
     fn try_write(&mut self) -> Result<(), StoreError> {
-        let Self { settings, file, pending, upkeep, is_suspect, .. } = self;
+        let Self { settings, file, pending, allowances, upkeep, is_suspect, .. } = self;
         if let Some(open) = file
             && let Err(error) = open.check_place(&settings.path)
         {
@@ -217,7 +239,7 @@ impl Store {
                 file.insert(opened)
             }
         };
-        open.write(pending)?;
+        open.write(pending, allowances)?;
         open.checkpoint(&settings.path, settings.max_bytes)?;
         if upkeep.elapsed() >= UPKEEP {
             *upkeep = Instant::now();
@@ -245,11 +267,11 @@ impl Sink for Store {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.pending.is_empty() { Ok(()) } else { self.write_pending() }
+        if self.pending.is_empty() && !self.is_behind() { Ok(()) } else { self.write_pending() }
     }
 
     fn idle(&mut self) -> io::Result<()> {
-        if self.health.failure().is_some() || self.upkeep.elapsed() >= UPKEEP {
+        if self.is_behind() || self.health.failure().is_some() || self.upkeep.elapsed() >= UPKEEP {
             return self.write_pending();
         }
         Ok(())
@@ -311,7 +333,7 @@ impl StoreFile {
         connection.pragma_update(None, "journal_size_limit", MOST_WAL.cast_signed())?;
         let metadata = fs::metadata(path).map_err(|error| StoreError::Open(path.to_owned(), error))?;
         let identity = (metadata.dev(), metadata.ino());
-        Ok(Self { connection, identity, length: metadata.len(), start: None })
+        Ok(Self { connection, identity, length: metadata.len(), start: None, counted: 0 })
     }
 
     /// Checks that the path still names the file that is open, and that nobody truncated it.
@@ -332,7 +354,8 @@ impl StoreFile {
         if answer == "ok" { Ok(()) } else { Err(StoreError::Damaged(answer)) }
     }
 
-    fn write(&mut self, rows: &[PendingRow]) -> Result<(), StoreError> {
+    /// Writes events, and what limits count, in one transaction.
+    fn write(&mut self, rows: &[PendingRow], allowances: &Allowances) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         let mut start = self.start;
         for row in rows {
@@ -342,8 +365,9 @@ impl StoreFile {
             }
             row::insert(&transaction, row)?;
         }
+        let counted = spent::write(&transaction, allowances, self.counted)?;
         transaction.commit()?;
-        self.start = start;
+        (self.start, self.counted) = (start, counted);
         Ok(())
     }
 

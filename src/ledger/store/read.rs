@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -39,25 +40,32 @@ pub fn is_store(path: &Path) -> io::Result<bool> {
     Ok(magic == schema::MAGIC)
 }
 
+/// Opens a ledger to read it: its tables are those of its version, so that nothing in the file runs.
+///
+/// # Errors
+/// The file is no ledger, of a later version, altered or damaged.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    schema::check_header(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MOST_BYTES)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    schema::check_tables(&connection, path)?;
+    Ok(connection)
+}
+
 impl StoreLines {
     /// Opens a ledger to read it.
     ///
     /// # Errors
     /// The file is no ledger, of a later version, or damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        schema::check_header(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MOST_BYTES)?;
-        connection.pragma_update(None, "cell_size_check", true)?;
-        // A view could run anything in the name of the table.
-        let is_table = "SELECT count(*) FROM sqlite_schema WHERE name = 'events' AND type = 'table'";
-        if connection.query_row(is_table, [], |row| row.get::<_, i64>(0))? != 1 {
-            return Err(StoreError::Foreign(path.to_owned()));
-        }
+        let connection = open(path)?;
         Ok(Self { connection, n: i64::MIN, page: Vec::new(), given: 0 })
     }
 

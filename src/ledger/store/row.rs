@@ -1,9 +1,10 @@
 //! One event as rows of the ledger.
 
-use rusqlite::{Connection, params};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{Connection, params, params_from_iter};
 
 use super::{PendingRow, StoreError};
-use crate::event::Event;
+use crate::event::{Chain, Event, Id};
 
 const START: &str = "INSERT OR IGNORE INTO starts (start, time, version) VALUES (?1, ?2, ?3)";
 
@@ -12,6 +13,40 @@ const EVENT: &str = "INSERT OR IGNORE INTO events (id, last, start, sequence, ti
     input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, bytes, event, chain, before) VALUES (?1, ?2, ?3, \
     ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, \
     ?29, ?30, ?31, ?32, ?33)";
+
+/// The columns of `events` that repeat what the line says, in the order of [`columns`] and of the statement above.
+pub(super) const COLUMNS: [&str; 30] = [
+    "id",
+    "last",
+    "start",
+    "sequence",
+    "time",
+    "count",
+    "kind",
+    "direction",
+    "verdict",
+    "rule",
+    "session",
+    "trace",
+    "exchange",
+    "namespace",
+    "pod",
+    "host",
+    "port",
+    "method",
+    "path",
+    "status",
+    "provider",
+    "api",
+    "model",
+    "tool",
+    "input_sha256",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "bytes",
+];
 
 const FINDING: &str = "INSERT INTO findings (n, detector, kind, confidence, role, location, action) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -24,48 +59,65 @@ pub(super) fn insert_start(connection: &Connection, event: &Event) -> Result<(),
     Ok(())
 }
 
-/// Adds an event with its findings; an event that is there already is left as it is.
-pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<(), StoreError> {
-    let PendingRow { event, line, before } = row;
+/// What the columns have of an event.
+pub(super) fn columns(event: &Event) -> [ToSqlOutput<'_>; COLUMNS.len()] {
     let (workload, to, http) = (event.workload.as_ref(), event.destination.as_ref(), event.http.as_ref());
     let (provider, call, usage) = (event.provider.as_ref(), event.tool_call.as_ref(), event.usage.as_ref());
     let trace = event.trace.map(|trace| format!("{:032x}", u128::from_be_bytes(trace.trace)));
     let model = provider.and_then(|of| of.response_model.as_deref().or(of.model.as_deref()));
-    let added = connection.prepare_cached(EVENT)?.execute(params![
-        event.id.as_bytes().as_slice(),
-        event.last.map(|last| number(last.unix_millis())),
-        event.start.as_ref().map(|start| start.as_bytes().as_slice()),
-        number(event.sequence),
-        number(event.time.unix_millis()),
-        number(event.count),
-        event.kind.as_str(),
-        event.direction.as_str(),
-        event.decision.verdict.as_str(),
-        event.decision.rule.as_ref().map(|rule| rule.as_str()),
-        event.session.as_deref(),
-        trace,
-        event.exchange.as_ref().map(|id| id.as_bytes().as_slice()),
-        workload.map(|of| of.namespace.as_str()),
-        workload.map(|of| of.pod.as_str()),
-        to.map(|to| to.host.as_str()),
-        to.map(|to| to.port),
-        http.map(|http| http.method.as_ref()),
-        http.map(|http| http.path.as_str()),
-        http.and_then(|http| http.status),
-        provider.map(|of| of.name.as_ref()),
-        provider.map(|of| of.api.as_ref()),
-        model,
-        call.map(|call| call.name.as_str()),
-        call.and_then(|call| call.input_sha256.as_deref()),
-        usage.and_then(|usage| usage.input_tokens).map(number),
-        usage.and_then(|usage| usage.output_tokens).map(number),
-        usage.and_then(|usage| usage.cache_read_tokens).map(number),
-        usage.and_then(|usage| usage.cache_write_tokens).map(number),
-        event.payload.as_ref().map(|payload| number(payload.bytes)),
-        line,
-        event.chain.as_ref().map(|chain| chain.as_bytes().as_slice()),
-        before.as_ref().map(|chain| chain.as_bytes().as_slice()),
-    ])?;
+    [
+        blob(Some(event.id.as_bytes())),
+        integer(event.last.map(|last| last.unix_millis())),
+        blob(event.start.as_ref().map(Id::as_bytes)),
+        integer(Some(event.sequence)),
+        integer(Some(event.time.unix_millis())),
+        integer(Some(event.count)),
+        text(Some(event.kind.as_str())),
+        text(Some(event.direction.as_str())),
+        text(Some(event.decision.verdict.as_str())),
+        text(event.decision.rule.as_ref().map(|rule| rule.as_str())),
+        text(event.session.as_deref()),
+        ToSqlOutput::Owned(trace.map_or(Value::Null, Value::Text)),
+        blob(event.exchange.as_ref().map(Id::as_bytes)),
+        text(workload.map(|of| of.namespace.as_str())),
+        text(workload.map(|of| of.pod.as_str())),
+        text(to.map(|to| to.host.as_str())),
+        integer(to.map(|to| to.port.into())),
+        text(http.map(|http| http.method.as_ref())),
+        text(http.map(|http| http.path.as_str())),
+        integer(http.and_then(|http| http.status).map(u64::from)),
+        text(provider.map(|of| of.name.as_ref())),
+        text(provider.map(|of| of.api.as_ref())),
+        text(model),
+        text(call.map(|call| call.name.as_str())),
+        text(call.and_then(|call| call.input_sha256.as_deref())),
+        integer(usage.and_then(|usage| usage.input_tokens)),
+        integer(usage.and_then(|usage| usage.output_tokens)),
+        integer(usage.and_then(|usage| usage.cache_read_tokens)),
+        integer(usage.and_then(|usage| usage.cache_write_tokens)),
+        integer(event.payload.as_ref().map(|payload| payload.bytes)),
+    ]
+}
+
+fn text(value: Option<&str>) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(value.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())))
+}
+
+fn blob<const N: usize>(value: Option<&[u8; N]>) -> ToSqlOutput<'_> {
+    ToSqlOutput::Borrowed(value.map_or(ValueRef::Null, |bytes| ValueRef::Blob(bytes)))
+}
+
+fn integer(value: Option<u64>) -> ToSqlOutput<'static> {
+    ToSqlOutput::Owned(value.map_or(Value::Null, |value| Value::Integer(number(value))))
+}
+
+/// Adds an event with its findings; an event that is there already is left as it is.
+pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<(), StoreError> {
+    let PendingRow { event, line, before } = row;
+    let chains =
+        [blob(event.chain.as_ref().map(Chain::as_bytes)), blob(before.as_ref().map(Chain::as_bytes))];
+    let values = columns(event).into_iter().chain([text(Some(line))]).chain(chains);
+    let added = connection.prepare_cached(EVENT)?.execute(params_from_iter(values))?;
     if added == 0 || event.dlp.is_empty() {
         return Ok(());
     }

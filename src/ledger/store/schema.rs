@@ -80,6 +80,33 @@ pub(super) fn check_header(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Checks that the file has the tables and indexes of its version and nothing else: a trigger, a view, a generated column
+/// or a virtual table would run what somebody else wrote.
+///
+/// # Errors
+/// It has others, or not these.
+pub(super) fn check_tables(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let wanted = Connection::open_in_memory()?;
+    for statements in MIGRATIONS.iter().take(found as usize) {
+        wanted.execute_batch(statements)?;
+    }
+    if definitions(&wanted)? == definitions(connection)? {
+        return Ok(());
+    }
+    Err(StoreError::Altered(path.to_owned()))
+}
+
+/// The definition of each table and index, but for the statistics that `ANALYZE` leaves. One more than there can be shows
+/// that there are too many.
+fn definitions(connection: &Connection) -> Result<Vec<[Option<String>; 4]>, StoreError> {
+    const ALL: &str = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT IN ('sqlite_stat1', 'sqlite_stat4') \
+        ORDER BY type, name LIMIT 100";
+    let mut statement = connection.prepare(ALL)?;
+    let rows = statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -94,7 +121,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         return Err(StoreError::Newer { path: path.to_owned(), found });
     }
     if found == VERSION {
-        return Ok(());
+        return check_tables(connection, path);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for statements in MIGRATIONS.iter().skip(found as usize) {

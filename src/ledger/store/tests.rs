@@ -1,11 +1,14 @@
 //! Tests of the store over files of its own.
 
+use std::time::SystemTime;
+
 use rusqlite::Connection;
 
 use super::*;
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{Kind, Timestamp};
 use crate::ledger::fresh_id;
+use crate::policy::Policy;
 
 fn settings(path: &Path) -> StoreSettings {
     StoreSettings {
@@ -258,6 +261,77 @@ fn the_lines_are_read_while_they_are_written_and_byte_for_byte() {
     }
 }
 
+/// A policy that limits nothing; its revision is told from others.
+fn policy() -> Policy {
+    Policy::none()
+}
+
+fn spent(store: &Store) -> Vec<(Box<str>, u64, u64)> {
+    let (_, saved) = store.allowances().changed_since(0);
+    saved.into_iter().map(|usage| (usage.credential, usage.tokens, usage.denials)).collect()
+}
+
+#[test]
+fn what_limits_count_is_written_with_the_event_and_read_by_the_next_start() {
+    let (_place, path) = place();
+    let (mut store, mut writer) = (open(&path).unwrap(), Writer::new());
+    store.allowances().spent(Some("key"), 7, SystemTime::now());
+    writer.write(&mut store, "a/b/c").unwrap();
+    assert_eq!((count(&path, "events"), count(&path, "spent")), (0, 0));
+    store.flush().unwrap();
+    assert_eq!((count(&path, "events"), count(&path, "spent")), (1, 1));
+    store.allowances().denied(&policy(), Some("key"));
+    store.idle().unwrap();
+    drop(store);
+    assert_eq!(spent(&open(&path).unwrap()), [("key".into(), 7, 1)]);
+}
+
+#[test]
+fn counts_of_a_day_that_is_over_are_forgotten_but_not_denials() {
+    let (_place, path) = place();
+    let mut store = open(&path).unwrap();
+    let yesterday = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
+    for name in ["idle", "stopped"] {
+        store.allowances().spent(Some(name), 7, yesterday);
+    }
+    store.allowances().denied(&policy(), Some("stopped"));
+    store.idle().unwrap();
+    drop(store);
+    let store = open(&path).unwrap();
+    assert_eq!(spent(&store), [("stopped".into(), 7, 1)]);
+    assert_eq!(store.allowances().used(&policy(), Some("stopped"), SystemTime::now()).tokens_today, 0);
+}
+
+#[test]
+fn a_new_file_in_the_place_of_a_removed_one_has_all_that_is_counted() {
+    let (_place, path) = place();
+    let (mut store, mut writer) = (open(&path).unwrap(), Writer::new());
+    store.allowances().spent(Some("early"), 7, SystemTime::now());
+    store.idle().unwrap();
+    for end in ["", "-wal", "-shm"] {
+        fs::remove_file(format!("{}{end}", path.display())).unwrap();
+    }
+    store.allowances().spent(Some("late"), 7, SystemTime::now());
+    writer.write(&mut store, "a/b/c").unwrap();
+    store.flush().unwrap_err();
+    store.idle().unwrap();
+    assert_eq!(count(&path, "spent"), 2);
+}
+
+#[test]
+fn counts_that_cannot_be_read_are_not_taken_for_none() {
+    for change in ["tokens = -1", "minute = 'x'", "credential = zeroblob(3)", "revision = zeroblob(9000)"] {
+        let (_place, path) = place();
+        let mut store = open(&path).unwrap();
+        store.allowances().spent(Some("key"), 7, SystemTime::now());
+        store.idle().unwrap();
+        drop(store);
+        Connection::open(&path).unwrap().execute_batch(&format!("UPDATE spent SET {change}")).unwrap();
+        let error = open(&path).unwrap_err().to_string();
+        assert!(error.contains("what limits have counted") && error.contains("move it away"), "{error}");
+    }
+}
+
 #[test]
 fn a_view_in_the_place_of_the_events_is_not_read() {
     let (_place, path) = place();
@@ -267,7 +341,7 @@ fn a_view_in_the_place_of_the_events_is_not_read() {
         .execute_batch("DROP TABLE events; CREATE VIEW events AS SELECT 1 AS n, randomblob(9) AS event")
         .unwrap();
     drop(hostile);
-    assert!(matches!(StoreLines::open(&path), Err(StoreError::Foreign(_))));
+    assert!(matches!(StoreLines::open(&path), Err(StoreError::Altered(_))));
 }
 
 #[test]

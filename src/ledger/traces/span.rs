@@ -82,8 +82,9 @@ fn generative(provider: &Provider, event: &Event, attributes: &mut Vec<KeyValue>
     ];
     attributes
         .extend(texts.into_iter().filter_map(|(name, text)| Some(KeyValue::new(name, text?.to_owned()))));
-    let Some(usage) = &event.usage else { return };
+    let usage = event.usage.unwrap_or_default();
     let counts = [
+        (names::MAX_TOKENS, provider.max_tokens),
         (names::INPUT_TOKENS, usage.input_tokens),
         (names::OUTPUT_TOKENS, usage.output_tokens),
         (names::CACHE_READ_TOKENS, usage.cache_read_tokens),
@@ -117,6 +118,7 @@ fn decisions(event: &Event) -> Vec<SpanEvent> {
         return span_events;
     }
     let mut attributes = vec![
+        KeyValue::new(names::EVENT, event.id.to_string()),
         KeyValue::new(names::KIND, event.kind.as_str()),
         KeyValue::new(names::VERDICT, event.decision.verdict.as_str()),
     ];

@@ -158,7 +158,7 @@ pub(super) const EVENT: &[Field] = &[
     field!("provider.api", FieldType::Text(LABEL), "The API: `messages`", f => text(f.api)),
     field!("provider.model", FieldType::Text(NAME), "The model that is asked", f => text(f.model)),
     field!("provider.responseModel", FieldType::Text(NAME), "The model that answers; known at the answer's end", f => text(f.response_model)),
-    field!("provider.organization", FieldType::Text(NAME), "The organization or project that the request names", f => text(f.organization)),
+    field!("provider.organization", FieldType::Text(NAME), "The organization that the request names in `openai-organization`", f => text(f.organization)),
     field!("provider.models", FieldType::Texts(MODELS, NAME), "Every model that the request names, fallbacks too", f => texts(f.models)),
     field!("provider.stream", FieldType::Bool, "Whether a stream is asked for", f => bool(f.stream)),
     field!("provider.maxTokens", FieldType::Int, "The most tokens that the request asks for", f => int(f.max_tokens)),
@@ -182,17 +182,7 @@ pub(super) const EVENT: &[Field] = &[
 ];
 
 /// The fields of which nothing is known yet, by the beginnings of their paths.
-const UNKNOWN: &[&str] = &[
-    "workload.",
-    "http.status",
-    "provider.responseModel",
-    "provider.organization",
-    "provider.maxTokens",
-    "conversation.",
-    "usage.",
-    "toolCall.",
-    "dlp",
-];
+const UNKNOWN: &[&str] = &["http.status", "provider.responseModel", "usage.", "toolCall.", "dlp"];
 
 /// The fields of an element of `event.provider.tools`.
 pub(super) const TOOL: &[Field] = &[

@@ -30,8 +30,7 @@ pub struct WrittenLimits {
     /// To inference endpoints, in the last 60 seconds; per pod and credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<i64>,
-    /// Of tool calls, without an allowed one between; then every request is refused until the policy changes or the
-    /// gateway restarts.
+    /// Of tool calls, without an allowed one between; then every request is refused until the policy changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consecutive_denials: Option<i64>,
 }

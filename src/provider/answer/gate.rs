@@ -18,6 +18,8 @@ pub struct Gate {
     kept_bytes: usize,
     /// What the answer says of itself; the transcript fills it.
     pub facts: AnswerFacts,
+    /// The tokens of all answers of one connection, where a dialect has several; 0 elsewhere.
+    pub tokens: u64,
     notes: Vec<CallNote>,
     blocked: Vec<(String, BlockedCall)>,
 }
@@ -31,6 +33,7 @@ impl Gate {
             given_up: false,
             kept_bytes: 0,
             facts: AnswerFacts::default(),
+            tokens: 0,
             notes: Vec::new(),
             blocked: Vec::new(),
         }
@@ -88,7 +91,8 @@ impl Gate {
         let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
         let name = ruling.blamed.as_deref().unwrap_or(&call.name);
         call.event = (self.settings.event_id)();
-        let text = denied.then(|| refusal::text(name, namespace, &ruling.verdict, call.event));
+        let text = denied
+            .then(|| refusal::text((name, namespace), &ruling.verdict, call.event, self.settings.ask_at));
         let settings = &self.settings;
         let inner: Vec<CallNote> =
             ruling.inner.into_iter().map(|ruled| note::inner(&call, ruled, how, settings)).collect();
@@ -123,9 +127,12 @@ impl Gate {
     pub fn cut(&mut self, call: PendingCall) -> CallOutcome {
         let text = match call.phase() {
             Phase::Flows => None,
-            Phase::Held => {
-                Some(refusal::text(&call.name, call.namespace.as_deref(), &unfinished(), call.event))
-            }
+            Phase::Held => Some(refusal::text(
+                (&call.name, call.namespace.as_deref()),
+                &unfinished(),
+                call.event,
+                self.settings.ask_at,
+            )),
             Phase::Denied(text) => Some(text.clone()),
         };
         self.abandon(call);
@@ -156,9 +163,10 @@ impl Gate {
         // Held: the input decides. Flows with a verdict: it is final. Flows without: it is asked at the end, for the note.
         let event = (self.settings.event_id)();
         let (phase, settled) = match start {
-            Start::Deny(verdict) if !self.observes => {
-                (Phase::Denied(refusal::text(name, namespace, &verdict, event)), Some(Box::new(verdict)))
-            }
+            Start::Deny(verdict) if !self.observes => (
+                Phase::Denied(refusal::text((name, namespace), &verdict, event, self.settings.ask_at)),
+                Some(Box::new(verdict)),
+            ),
             Start::NeedsInput if !self.observes => (Phase::Held, None),
             // The calls inside a wrapper decide as well, and only its input names them.
             Start::Allow(_) | Start::Observe if kind::wrapper(name).is_some() => {

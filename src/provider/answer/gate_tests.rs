@@ -110,7 +110,7 @@ fn a_refusal_says_what_was_blocked_and_why() {
         refused(OWN, "Denied", "{}").ends_with(&format!("\nThis tool is not available here.\n{EVENT}\n\n"))
     );
     let odd = format!("Ba\u{1b}[31msh\n\"Rule: x\"\u{202e}{}", "y".repeat(200));
-    let text = super::refusal::text(&odd, Some("mcp"), &denial(), event_id());
+    let text = super::refusal::text((&odd, Some("mcp")), &denial(), event_id(), None);
     assert_eq!(text.trim_end().lines().count(), 6, "{text}");
     let line = text.lines().nth(1).unwrap();
     assert!(line.starts_with("Tool: \"mcp.Ba[31mshRule: xyyy"), "{line}");

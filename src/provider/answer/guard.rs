@@ -299,6 +299,13 @@ impl Guard {
         &self.gate.facts
     }
 
+    /// The tokens so far, input and output, of all answers that this guard has read.
+    pub fn tokens(&self) -> u64 {
+        let usage = &self.gate.facts.usage;
+        let newest = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
+        self.gate.tokens.max(newest)
+    }
+
     /// How well it was understood, so far.
     pub fn normalization(&self) -> Normalization {
         self.normalization

@@ -164,6 +164,8 @@ pub struct GuardSettings {
     pub typed: TypedLines,
     /// Makes the id of an event, which refusals name.
     pub event_id: fn() -> Id,
+    /// Where the agent may ask about an event, before its id; none where it may not.
+    pub ask_at: Option<&'static str>,
 }
 
 /// Whether an answer that cannot be understood is stopped.

@@ -6,17 +6,23 @@ use crate::id::Id;
 /// The longest name that is shown, in characters.
 const SHOWN: usize = 128;
 
-/// Returns the text that replaces a call; `event` is the id of the call's event. It ends a paragraph, because clients join
-/// the next text to it.
-pub(super) fn text(name: &str, namespace: Option<&str>, verdict: &CallVerdict, event: Id) -> String {
+/// Returns the text that replaces a call; `event` is the id of the call's event, and `ask_at` where the agent may ask about
+/// it. It ends a paragraph, because clients join the next text to it.
+pub(super) fn text(
+    (name, namespace): (&str, Option<&str>),
+    verdict: &CallVerdict,
+    event: Id,
+    ask_at: Option<&str>,
+) -> String {
     let decision = &verdict.decision;
     let rule = decision.rule.as_ref().map_or("postern/builtin/default-deny", |rule| rule.as_str());
     let reason = decision.reason.as_deref().unwrap_or("Denied by policy");
     let tool = namespace.map_or_else(|| shown(name), |namespace| shown(&format!("{namespace}.{name}")));
     let advice = verdict.advice.as_str();
+    let ask = ask_at.map(|place| format!("Ask: {place}{event}\n")).unwrap_or_default();
     format!(
         "[postern] Tool call blocked by policy\nTool: {tool}\nRule: {rule}\nReason: {reason}\n{advice}\n\
-         Event: {event}\n\n"
+         {ask}Event: {event}\n\n"
     )
 }
 

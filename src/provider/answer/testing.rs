@@ -139,6 +139,7 @@ pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
         conversation: String::new(),
         typed: TypedLines::default(),
         event_id,
+        ask_at: None,
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn check(editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
         if message.kind() != Kind::Object {
             return Err(Denial::unparseable("messages", "an entry is not an object"));
         }
+        count(editor, message);
         if editor.has_lost_all() && speaks_of_calls(editor, message)? {
             editor.excuse();
         }
@@ -39,11 +40,30 @@ pub(super) fn check(editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
     Ok(())
 }
 
+/// Counts a message, and what it holds. The document has no key twice.
+fn count<'d>(editor: &mut RequestEditor<'d>, message: Value<'d>) {
+    let at = |object: Value<'d>, key: &str| object.get(key).ok().flatten();
+    editor.has_message();
+    if at(message, "role").is_some_and(is_of_tool) {
+        editor.has_tool_result();
+    }
+    for part in at(message, "content").and_then(Value::items).into_iter().flatten() {
+        // `image_url`, and what vendors call it beside.
+        let kind = at(part, "type").and_then(Value::text);
+        if kind.is_some_and(|kind| kind.starts_with("image") || kind == "input_image") {
+            editor.has_image();
+        }
+    }
+}
+
+fn is_of_tool(role: Value<'_>) -> bool {
+    role.says("tool") || role.says("function")
+}
+
 /// Whether a message has a call of the client's tools, or what came of one.
 fn speaks_of_calls<'d>(editor: &RequestEditor<'d>, message: Value<'d>) -> Result<bool, Denial> {
-    let is_result = |role: Value<'_>| role.says("tool") || role.says("function");
     let calls = |value: Option<Value<'_>>| value.is_some_and(|value| !value.is_null());
-    Ok(editor.get(message, "role")?.is_some_and(is_result)
+    Ok(editor.get(message, "role")?.is_some_and(is_of_tool)
         || calls(editor.get(message, "tool_calls")?)
         || calls(editor.get(message, "function_call")?))
 }

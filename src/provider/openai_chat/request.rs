@@ -19,6 +19,10 @@ pub(super) fn read(head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) 
     let vendor = head.service.vendor;
     editor.facts.models.extend(deployment(head.path));
     editor.facts.stream = is_true(editor, "stream")?;
+    for key in ["max_completion_tokens", "max_tokens"] {
+        let most = editor.get(editor.root(), key)?;
+        editor.bounds_tokens(most);
+    }
     keep_nothing(editor)?;
     compatible::close_extensions(editor, vendor)?;
     compatible::models(editor, vendor)?;

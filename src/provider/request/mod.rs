@@ -1,5 +1,6 @@
 //! Reads a request: asks policy about it, edits it, and gathers its facts.
 
+mod count;
 mod tool;
 
 use crate::call::{

@@ -10,6 +10,7 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
+use super::reply;
 use crate::call::{
     CallVerdict, Denial, Judge, Normalization, ShellTerms, Start, Tool, ToolCall, ToolDefinition,
 };
@@ -135,6 +136,7 @@ impl ResponseGuard<'_> {
             conversation: self.model_request.facts.session.clone().unwrap_or_default(),
             typed: self.session.gateway.typed.clone(),
             event_id: fresh_id,
+            ask_at: reply::ask_at(self.snapshot, &self.session.naming),
         }
     }
 

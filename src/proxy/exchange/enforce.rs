@@ -67,18 +67,21 @@ impl Allowance {
     }
 }
 
-/// The guard of one answer, or of the messages of a WebSocket, whose decisions count. Dropping it charges the tokens
-/// that the answer has reported: an agent that hangs up has used them too.
+/// The guard of one answer, or of the messages of a WebSocket, whose decisions and tokens count. They count before their
+/// events are made, so that whatever keeps an event can keep its count. Dropping the guard counts what is left: an agent
+/// that hangs up has used it too.
 pub(crate) struct EnforcedGuard {
     pub(crate) guard: Guard,
     /// The room for the bytes that the guard holds.
     pub(crate) reserved: Reserved,
     allowance: Allowance,
+    /// The tokens that were charged.
+    charged: u64,
 }
 
 impl EnforcedGuard {
     pub(crate) fn new(guard: Guard, reserved: Reserved, allowance: Allowance) -> Self {
-        Self { guard, reserved, allowance }
+        Self { guard, reserved, allowance, charged: 0 }
     }
 
     /// Enforces the decisions that the guard made since the last time, and returns them for the record.
@@ -88,7 +91,15 @@ impl EnforcedGuard {
         }
         let notes = self.guard.take_notes();
         self.allowance.count(&notes);
+        self.charge();
         notes
+    }
+
+    /// Charges the tokens that were reported since the last time.
+    fn charge(&mut self) {
+        let reported = self.guard.tokens();
+        self.allowance.spend(reported.saturating_sub(self.charged));
+        self.charged = self.charged.max(reported);
     }
 
     /// Tells the record the decisions since the last time.
@@ -115,8 +126,6 @@ impl EnforcedGuard {
 impl Drop for EnforcedGuard {
     fn drop(&mut self) {
         self.settle();
-        let usage = &self.guard.facts().usage;
-        self.allowance.spend(usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0)));
     }
 }
 

@@ -152,7 +152,7 @@ impl RequestReader<'_> {
     fn draft(&self, asked: &ModelRequestHead<'_>, body: &Bytes) -> Result<EditedRequest, Denial> {
         let adapter = crate::provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
-        request::read(adapter, asked, (body, limits), (self.snapshot.policy(), blocked))
+        request::read(adapter, asked, (body, limits), (self.snapshot.policy().as_ref(), blocked))
     }
 
     /// Describes the changes for an event, and counts them.

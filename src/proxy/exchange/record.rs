@@ -25,6 +25,10 @@ use crate::telemetry::metrics::Timings;
 /// Fields in which providers give the id of an answer.
 const REQUEST_IDS: [&str; 5] =
     ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "mistral-correlation-id"];
+/// Fields in which a request names the organization that it is to be counted on, and in which an answer names the one that
+/// the key belongs to.
+const ORGANIZATION_OF_REQUEST: [&str; 1] = ["openai-organization"];
+const ORGANIZATION_OF_ANSWER: [&str; 2] = ["openai-organization", "anthropic-organization-id"];
 /// The longest session label that is taken from an agent.
 const LABEL: usize = 128;
 /// How many tool definitions an event has.
@@ -42,6 +46,7 @@ pub(crate) struct RecordedRequest<'a> {
     pub(crate) destination: &'a event::Destination,
     pub(crate) http: &'a Http,
     pub(crate) provider: Option<&'a event::Provider>,
+    pub(crate) conversation: Option<event::Conversation>,
 }
 
 /// One exchange. Dropping it ends it: an agent that hangs up is recorded too.
@@ -58,8 +63,12 @@ pub(crate) struct Record {
     destination: Arc<event::Destination>,
     http: Http,
     service: Option<Service>,
+    /// The organization that the request names.
+    organization: Option<Arc<str>>,
     /// The facts of a request to an LLM provider, and of its answer.
     provider: Option<event::Provider>,
+    /// How much a request to a model holds, once it was read.
+    conversation: Option<event::Conversation>,
     usage: call::Usage,
     /// The decision about the answer, if it was not let through.
     verdict: Decision,
@@ -95,7 +104,9 @@ impl Record {
             destination: Arc::clone(&session.destination),
             http: Http::request(&parts.method, parts.uri.path(), parts.version),
             service: None,
+            organization: organization(&parts.headers, &ORGANIZATION_OF_REQUEST),
             provider: None,
+            conversation: None,
             usage: call::Usage::default(),
             verdict: Decision::of(Verdict::Allow),
             is_decided: false,
@@ -133,7 +144,9 @@ impl Record {
             self.destination = Arc::new(destination);
         }
         self.service = facts.service;
-        self.provider = facts.service.map(event::Provider::from);
+        self.provider = facts
+            .service
+            .map(|service| event::Provider { organization: self.organization.clone(), ..service.into() });
         facts.endpoint_audit.iter().for_each(|decision| self.emit_audit(decision));
     }
 
@@ -158,6 +171,7 @@ impl Record {
             destination: &self.destination,
             http: &self.http,
             provider: self.provider.as_ref(),
+            conversation: self.conversation,
         }
     }
 
@@ -175,7 +189,9 @@ impl Record {
         if let (false, Some(session)) = (self.is_labelled, &facts.session) {
             self.label = short(session).into();
         }
+        self.conversation = Some(facts.conversation.into());
         let Some(provider) = &mut self.provider else { return };
+        provider.max_tokens = facts.max_tokens;
         provider.model = facts.model.as_deref().map(|model| short(model).into());
         provider.stream = Some(facts.stream);
         if facts.models.len() > 1 {
@@ -353,6 +369,9 @@ impl Record {
         self.encoding = field(header::CONTENT_ENCODING.as_str());
         if let Some(provider) = &mut self.provider {
             provider.request_id = REQUEST_IDS.iter().find_map(|name| field(name));
+            if let Some(organization) = organization(head, &ORGANIZATION_OF_ANSWER) {
+                provider.organization = Some(organization);
+            }
         }
         self.head = Some(Instant::now());
         self.session.activity.moved();
@@ -440,7 +459,9 @@ impl Record {
         event.destination = Some(Arc::clone(&self.destination));
         event.http = Some(self.http.clone());
         event.provider.clone_from(&self.provider);
-        if let Some(provider) = event.provider.as_mut().filter(|_| kind != Kind::Request) {
+        if kind == Kind::Request {
+            event.conversation = self.conversation;
+        } else if let Some(provider) = event.provider.as_mut() {
             provider.tools.clear();
         }
         event.connection = Some(self.session.connection);
@@ -463,6 +484,13 @@ fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
     let text = value.to_str().ok()?;
     let fit = !text.is_empty() && text.len() <= LABEL && text.bytes().all(|byte| byte.is_ascii_graphic());
     fit.then(|| text.into())
+}
+
+/// The organization that a head names; of several values all, so that none hides behind another.
+fn organization(head: &HeaderMap, names: &[&str]) -> Option<Arc<str>> {
+    let values = names.iter().flat_map(|name| head.get_all(*name));
+    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    (!texts.is_empty()).then(|| short(&texts.join(", ")).into())
 }
 
 fn trace_of(value: &http::HeaderValue) -> Option<TraceParent> {

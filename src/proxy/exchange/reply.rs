@@ -14,8 +14,13 @@ use crate::proxy::snapshot::Snapshot;
 
 /// Where the agent may ask why an event was denied; none where it may not ask, or has no way there.
 pub(crate) fn door(snapshot: &Snapshot, naming: &Naming, event: Id) -> Option<String> {
+    ask_at(snapshot, naming).map(|place| format!("{place}{event}"))
+}
+
+/// The same without the event's id, which ends it.
+pub(crate) fn ask_at(snapshot: &Snapshot, naming: &Naming) -> Option<&'static str> {
     match naming {
-        Naming::Fixed(_) | Naming::PerRequest => snapshot.door(event),
+        Naming::Fixed(_) | Naming::PerRequest => snapshot.ask_at(),
         Naming::Reverse(_) => None,
     }
 }

@@ -72,12 +72,18 @@ impl RuleQuestion<'_> {
         let tools = self.tools();
         let spent = self.allowance.used(self.snapshot.policy(), now);
         let asked = self.asked;
+        let workload = &self.snapshot.settings.policy.workload;
+        let provider = shown.provider;
         ask(&Facts {
             kind: "Request",
             direction: "Outbound",
             time: Some(now),
             session: Some(shown.session),
             trace: trace.as_deref(),
+            namespace: named(&workload.namespace),
+            pod: named(&workload.pod),
+            service_account: named(&workload.service_account),
+            node: named(&workload.node),
             credential: self.allowance.name(),
             host: Some(&shown.destination.host),
             port: Some(shown.destination.port),
@@ -86,8 +92,13 @@ impl RuleQuestion<'_> {
             method: Some(&shown.http.method),
             path: Some(&path),
             version: Some(&shown.http.version),
-            provider: shown.provider.map(|provider| &*provider.name),
-            api: shown.provider.map(|provider| &*provider.api),
+            provider: provider.map(|provider| &*provider.name),
+            api: provider.map(|provider| &*provider.api),
+            organization: provider.and_then(|provider| provider.organization.as_deref()),
+            max_tokens: asked.and_then(|asked| asked.max_tokens),
+            messages: shown.conversation.map(|conversation| conversation.messages),
+            images: shown.conversation.map(|conversation| conversation.images),
+            tool_results: shown.conversation.map(|conversation| conversation.tool_results),
             model: asked.and_then(|asked| asked.model.as_deref()),
             models: &models,
             stream: asked.map(|asked| asked.stream),
@@ -121,6 +132,11 @@ impl RuleQuestion<'_> {
         });
         tools.collect()
     }
+}
+
+/// A name that the gateway was told; the empty one says nothing.
+fn named(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 fn word(kind: Kind) -> &'static str {

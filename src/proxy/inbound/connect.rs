@@ -187,7 +187,7 @@ async fn refuse(
         })
     });
     gateway.emit(event);
-    let door = gateway.snapshot().door(id);
+    let door = gateway.snapshot().ask_at().map(|place| format!("{place}{id}"));
     gateway.metrics.connection(Mode::Explicit, event::Action::Deny);
     let shown = target.map_or_else(|| "-".to_owned(), |(host, port)| format!("{host}:{port}"));
     say(stream, &reply::denied_raw(status, decision, &shown, (id, door))).await;

@@ -64,7 +64,7 @@ fn where_there_are_no_events_nothing_is_drafted() {
     place.write("events.jsonl", "no event\n");
     let said = place.run(&["policy", "learn", "--ledger", "events.jsonl"]);
     assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""), "{said:?}");
-    assert!(said.stderr.contains("there is no event in events.jsonl"), "{said:?}");
+    assert!(said.stderr.contains("no event was read: events.jsonl: 1 line is no event"), "{said:?}");
 }
 
 #[test]

@@ -220,7 +220,17 @@ fn programs_and_continuous_integration_read_the_results() {
         "- {name: a, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Allow}}\n\
          - {name: b, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Deny}}\n",
     );
-    let said = place.run(&["policy", "test", "tests/agents.yaml", "-o", "json", "--junit", "out.xml"]);
+    let said = place.run(&[
+        "policy",
+        "test",
+        "tests/agents.yaml",
+        "-o",
+        "json",
+        "--junit",
+        "out.xml",
+        "--sarif",
+        "out.sarif",
+    ]);
     assert_eq!(said.code, Some(1), "{said:?}");
     let report: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(
@@ -234,4 +244,8 @@ fn programs_and_continuous_integration_read_the_results() {
     let xml = std::fs::read_to_string(place.path().join("out.xml")).unwrap();
     assert!(xml.contains("<testsuites tests=\"2\" failures=\"1\">"), "{xml}");
     assert!(xml.contains("<failure message=\"expected Deny, it is Allow\">"), "{xml}");
+    let sarif = std::fs::read_to_string(place.path().join("out.sarif")).unwrap();
+    let sarif: Value = serde_json::from_str(&sarif).unwrap();
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "tests/agents.yaml", "{sarif}");
 }

@@ -400,6 +400,7 @@ fn settings(policy: Policy, inputs: Inputs) -> GuardSettings {
         conversation: "c".to_owned(),
         typed: TypedLines::default(),
         event_id: postern::ledger::fresh_id,
+        ask_at: None,
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) fn read<'d>(
     }
     let stream = editor.get(body, "stream")?.and_then(Value::as_bool).unwrap_or(variant.stream);
     let session = session(editor, body)?;
+    let most = editor.get(body, "max_tokens")?;
+    editor.bounds_tokens(most);
     let facts = &mut editor.facts;
     facts.session = session;
     facts.stream = stream;

@@ -59,6 +59,7 @@ pub(super) fn read<'d>(
         for (number, message) in messages.enumerate() {
             walk.spot = Spot::Message(number);
             walk.distinct(message)?;
+            walk.editor.has_message();
             if let Some(content) = walk.editor.get(message, "content")? {
                 walk.content(content, Some(number))?;
             }
@@ -110,6 +111,11 @@ impl<'d> BlockWalk<'_, 'd> {
         if matches!(&*kind, "tool_use" | "tool_result") {
             // The client has tools, declared here or not.
             self.editor.excuse();
+        }
+        if kind == "image" {
+            self.editor.has_image();
+        } else if kind.ends_with("tool_result") {
+            self.editor.has_tool_result();
         }
         if let Some(what) = self.what(block, &kind)? {
             self.found.push(FoundBlock { block, what, message });

@@ -35,6 +35,9 @@ pub(super) fn read<'d>(
         {
             if key.says("toolUse") || key.says("toolResult") {
                 calls = true;
+                if key.says("toolResult") {
+                    editor.has_tool_result();
+                }
                 results(editor, value)?;
             } else if key.says("toolAddition") || key.says("toolRemoval") {
                 if changes_what_is_gone(editor, value, offer)? {
@@ -64,6 +67,9 @@ fn results<'d>(editor: &mut RequestEditor<'d>, result: Value<'d>) -> Result<(), 
 fn media<'d>(editor: &mut RequestEditor<'d>, block: Value<'d>) -> Result<(), Denial> {
     for (member, place) in MEDIA {
         let Some(medium) = editor.get(block, member)? else { continue };
+        if member == "image" && !medium.is_null() {
+            editor.has_image();
+        }
         let Some(source) = editor.get(medium, "source")? else { continue };
         let is_elsewhere =
             |entry: &Entry<'_>| !entry.value.is_null() && !INLINE.iter().any(|inline| entry.key.says(inline));

@@ -41,10 +41,18 @@ pub(in crate::provider::bedrock) fn read_tools<'d>(
     body: Value<'d>,
 ) -> Result<(), Denial> {
     check_spelling(body)?;
+    if let Some(config) = editor.get(body, "inferenceConfig")? {
+        // Nova's own bodies spell it in either way.
+        for key in ["maxTokens", "max_new_tokens"] {
+            let most = editor.get(config, key)?;
+            editor.bounds_tokens(most);
+        }
+    }
     let offer = tool_config::read(editor, body)?;
     let mut calls = false;
     if let Some(messages) = editor.get(body, "messages")?.and_then(Value::items) {
         for message in messages {
+            editor.has_message();
             if let Some(content) = editor.get(message, "content")? {
                 calls |= message::read(editor, content, &offer)?;
             }

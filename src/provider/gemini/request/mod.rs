@@ -1,5 +1,6 @@
 //! A request for `generateContent`, `streamGenerateContent` or `countTokens`: what it is, and what may not go on.
 
+mod count;
 mod files;
 mod tool_config;
 mod tools;
@@ -53,6 +54,7 @@ fn content_request<'d>(editor: &mut RequestEditor<'d>, message: &MessageFields<'
     names_model(editor, message.text("model").as_deref());
     routes(editor, message)?;
     keeps_state(editor, message)?;
+    count::read(editor, message)?;
     files::ask(editor, message)?;
     let offered = tools::read(editor, message)?;
     tool_config::follow(editor, message, &offered)?;

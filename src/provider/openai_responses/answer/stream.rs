@@ -21,6 +21,8 @@ pub(super) struct ResponseStream {
     /// Whether the client has the start of the response and not its end.
     is_open: bool,
     conversation: Option<String>,
+    /// The tokens of the response that are counted.
+    tokens: u64,
     items: BTreeMap<u64, OutputItem>,
     /// The texts that replace the outputs of denied calls, by the ids of the calls.
     outputs: BTreeMap<String, String>,
@@ -127,6 +129,7 @@ impl ResponseStream {
         self.items.clear();
         self.outputs.clear();
         self.conversation = None;
+        self.tokens = 0;
         self.told = SentResponse { stream: self.told.stream.take(), ..SentResponse::default() };
     }
 
@@ -260,7 +263,9 @@ impl ResponseStream {
 
     /// Reads the facts of a response.
     pub(super) fn read(&mut self, response: Value<'_>, gate: &mut Gate) -> Result<(), BrokenAnswer> {
-        facts::read(response, &mut gate.facts)?;
+        let tokens = facts::read(response, &mut gate.facts)?;
+        gate.tokens = gate.tokens.saturating_add(tokens.saturating_sub(self.tokens));
+        self.tokens = self.tokens.max(tokens);
         if self.told.id.is_none() {
             self.told.id = text(response, "id")?.map(Into::into);
             self.told.created_at = number(response, "created_at").unwrap_or_default();

@@ -20,6 +20,9 @@ pub(super) fn read<'d>(
         if value.is_some_and(|value| value.kind() == Kind::Object) {
             return Err(Denial::unparseable(place, "it is neither a text nor a list"));
         }
+        if place == "input" && value.is_some_and(|value| value.kind() == Kind::String) {
+            editor.has_message();
+        }
         for item in value.and_then(Value::items).into_iter().flatten() {
             read_item(editor, item, offered)?;
         }
@@ -59,6 +62,11 @@ fn read_item<'d>(
     let kind = present(editor, item, "type")?.and_then(Value::text);
     if kind.as_deref().is_some_and(|kind| CALLS.contains(&kind)) {
         editor.excuse();
+    }
+    match kind.as_deref() {
+        None | Some("message") => editor.has_message(),
+        Some(kind) if kind.ends_with("_output") => editor.has_tool_result(),
+        Some(_) => {}
     }
     if let Some(hosted) = hosted_door(kind.as_deref()) {
         if editor.strips(hosted)? {
@@ -116,6 +124,10 @@ fn ask_sources<'d>(editor: &mut RequestEditor<'d>, value: Value<'d>, place: &str
     }
     for entry in value.entries().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
+        // A picture in a message, or of a screen in the output of a call.
+        if key == "type" && (entry.value.says("input_image") || entry.value.says("computer_screenshot")) {
+            editor.has_image();
+        }
         let is_source = ["image_url", "file_url", "video_url", "audio_url"].contains(&key.as_ref());
         if !is_source {
             ask_sources(editor, entry.value, place)?;

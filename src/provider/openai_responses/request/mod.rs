@@ -83,6 +83,8 @@ fn message_type(editor: &RequestEditor<'_>) -> Result<Option<String>, Denial> {
 fn facts<'d>(editor: &mut RequestEditor<'d>, root: Value<'d>, is_message: bool) -> Result<(), Denial> {
     let stream = editor.get(root, "stream")?.is_some_and(|stream| stream.as_bool() == Some(true));
     editor.facts.stream = stream || is_message;
+    let most = editor.get(root, "max_output_tokens")?;
+    editor.bounds_tokens(most);
     editor.facts.session = editor.get(root, "prompt_cache_key")?.and_then(Value::text).map(Into::into);
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Counts requests, tokens and denials per credential against limits; the time is given as a value (design sections 4,
 //! 6.5).
 
+mod recent;
+
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,21 +14,45 @@ use super::Policy;
 use super::limits::{Limit, PolicyLimits};
 use super::outcome::Outcome;
 use super::scope::PolicyScope;
-
-/// How many seconds of requests count.
-const WINDOW: u64 = 60;
+pub use recent::RecentRequests;
 
 const DAY: u64 = 24 * 60 * 60;
 
 /// How many credentials have counters of their own; those beyond share the counters of requests without one.
 const MOST_CREDENTIALS: usize = 1_024;
 
-/// The counters of one pod. They outlive the policies that limit them: a reload gives nothing back.
+/// How many counters there are at most, those of requests without a credential among them.
+pub const MOST_COUNTERS: usize = MOST_CREDENTIALS + 1;
+
+/// The counters of one pod. They outlive the policies that limit them: a reload gives nothing back, and neither does a
+/// restart where a ledger keeps them.
 #[derive(Debug, Default)]
-pub struct Allowances(Mutex<HashMap<Box<str>, CredentialUsage>>);
+pub struct Allowances(Mutex<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    by_credential: HashMap<Box<str>, CredentialUsage>,
+    /// How many changes there were.
+    changes: u64,
+}
+
+/// The counters of one credential, as they are kept beyond the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SavedUsage {
+    /// The name of the credential; empty for requests without one.
+    pub credential: Box<str>,
+    /// The day of `tokens`, since 1970, UTC.
+    pub day: u64,
+    pub tokens: u64,
+    pub minute: RecentRequests,
+    /// Denied calls since the last allowed one.
+    pub denials: u64,
+    /// The revision of the policy that denied them.
+    pub revision: Box<str>,
+}
 
 /// The counters of one credential.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct CredentialUsage {
     recent: RecentRequests,
     /// The day of the last count, since 1970, UTC.
@@ -37,13 +63,8 @@ struct CredentialUsage {
     denials: u64,
     /// The revision of the policy that denied them.
     revision: Box<str>,
-}
-
-/// The requests of the last minute, by second.
-#[derive(Debug)]
-struct RecentRequests {
-    latest: u64,
-    counts: [u32; WINDOW as usize],
+    /// The number of the last change.
+    change: u64,
 }
 
 /// What a credential has used so far.
@@ -66,6 +87,41 @@ struct ReachedLimit<'a> {
 }
 
 impl Allowances {
+    /// The counters of a process before, as [`Self::changed_since`] gave them.
+    pub fn restored(saved: impl IntoIterator<Item = SavedUsage>) -> Self {
+        let usage = |saved: SavedUsage| CredentialUsage {
+            recent: saved.minute,
+            day: saved.day,
+            tokens: saved.tokens,
+            denials: saved.denials,
+            revision: saved.revision,
+            change: 1,
+        };
+        let by_credential =
+            saved.into_iter().map(|mut saved| (std::mem::take(&mut saved.credential), usage(saved)));
+        Self(Mutex::new(Counters { by_credential: by_credential.take(MOST_COUNTERS).collect(), changes: 1 }))
+    }
+
+    /// How many changes there were.
+    pub fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
+    /// Returns how many changes there were, and the counters that changed after the first `change` of them.
+    pub fn changed_since(&self, change: u64) -> (u64, Vec<SavedUsage>) {
+        let counters = self.lock();
+        let changed = counters.by_credential.iter().filter(|(_, used)| used.change > change);
+        let saved = changed.map(|(credential, used)| SavedUsage {
+            credential: credential.clone(),
+            day: used.day,
+            tokens: used.tokens,
+            minute: used.recent.clone(),
+            denials: used.denials,
+            revision: used.revision.clone(),
+        });
+        (counters.changes, saved.collect())
+    }
+
     /// Decides about one request, and counts it if it is admitted. `credential` is the name of the credential that will
     /// be attached. Returns the limit of an Audit policy that it exceeds, to be recorded.
     ///
@@ -78,7 +134,7 @@ impl Allowances {
         now: SystemTime,
     ) -> Result<Option<Decision>, Denial> {
         let mut counters = self.lock();
-        let used = usage_of(&mut counters, credential);
+        let used = counters.of(credential);
         let now = seconds(now);
         used.advance(now);
         let reached = |scope| used.reached(policy.sections.limits.at(scope), policy.revision(), now);
@@ -94,6 +150,7 @@ impl Allowances {
             return Err(Denial::from(judgement.decision).answered(answer));
         }
         used.recent.count();
+        counters.changed(credential);
         let recorded = Some(judgement.decision).filter(|decision| decision.verdict == Verdict::WouldDeny);
         Ok(recorded.or(judgement.audited))
     }
@@ -101,7 +158,7 @@ impl Allowances {
     /// What a credential has used so far.
     pub fn used(&self, policy: &Policy, credential: Option<&str>, now: SystemTime) -> Used {
         let mut counters = self.lock();
-        let used = usage_of(&mut counters, credential);
+        let used = counters.of(credential);
         used.advance(seconds(now));
         let denials = if *used.revision == *policy.revision() { used.denials } else { 0 };
         Used {
@@ -114,7 +171,7 @@ impl Allowances {
     /// Counts the tokens of an answer, input and output, as its provider reports them.
     pub fn spent(&self, credential: Option<&str>, tokens: u64, now: SystemTime) {
         let mut counters = self.lock();
-        let used = usage_of(&mut counters, credential);
+        let used = counters.changed(credential);
         used.advance(seconds(now));
         used.tokens = used.tokens.saturating_add(tokens);
     }
@@ -122,7 +179,7 @@ impl Allowances {
     /// Counts a tool call that this policy denied.
     pub fn denied(&self, policy: &Policy, credential: Option<&str>) {
         let mut counters = self.lock();
-        let used = usage_of(&mut counters, credential);
+        let used = counters.changed(credential);
         if *used.revision != *policy.revision() {
             used.revision = policy.revision().into();
             used.denials = 0;
@@ -132,34 +189,33 @@ impl Allowances {
 
     /// Resets the count of denials: a tool call was allowed.
     pub fn allowed(&self, credential: Option<&str>) {
-        usage_of(&mut self.lock(), credential).denials = 0;
+        let mut counters = self.lock();
+        if counters.of(credential).denials > 0 {
+            counters.changed(credential).denials = 0;
+        }
     }
 
     /// A poisoned lock is ignored: the counters are consistent after each step.
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, CredentialUsage>> {
+    fn lock(&self) -> MutexGuard<'_, Counters> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The counters of a credential.
-fn usage_of<'a>(
-    counters: &'a mut HashMap<Box<str>, CredentialUsage>,
-    credential: Option<&str>,
-) -> &'a mut CredentialUsage {
-    let name = credential.unwrap_or_default();
-    let known = counters.contains_key(name) || counters.len() < MOST_CREDENTIALS;
-    counters.entry(if known { name } else { "" }.into()).or_default()
-}
+impl Counters {
+    /// The counters of a credential.
+    fn of(&mut self, credential: Option<&str>) -> &mut CredentialUsage {
+        let name = credential.unwrap_or_default();
+        let known = self.by_credential.contains_key(name) || self.by_credential.len() < MOST_CREDENTIALS;
+        self.by_credential.entry(if known { name } else { "" }.into()).or_default()
+    }
 
-impl Default for CredentialUsage {
-    fn default() -> Self {
-        Self {
-            recent: RecentRequests { latest: 0, counts: [0; WINDOW as usize] },
-            day: 0,
-            tokens: 0,
-            denials: 0,
-            revision: Box::default(),
-        }
+    /// The same, where they are changed.
+    fn changed(&mut self, credential: Option<&str>) -> &mut CredentialUsage {
+        self.changes += 1;
+        let change = self.changes;
+        let used = self.of(credential);
+        used.change = change;
+        used
     }
 }
 
@@ -178,8 +234,7 @@ impl CredentialUsage {
         let over = |limit: &'a Option<Limit>, used: u64| limit.as_ref().filter(|limit| used >= limit.most);
         if let Some(limit) = over(&limits.consecutive_denials, denials) {
             let reason = format!(
-                "{denials} tool calls in a row were denied; nothing goes on until the policy is changed or the \
-                 gateway is restarted"
+                "{denials} tool calls in a row were denied; nothing goes on until the policy is changed"
             );
             return Some(ReachedLimit { limit, reason, wait: None });
         }
@@ -190,52 +245,6 @@ impl CredentialUsage {
         let limit = over(&limits.requests_per_minute, self.recent.total())?;
         let reason = format!("The limit of {} requests a minute is reached", limit.most);
         Some(ReachedLimit { limit, reason, wait: Some(self.recent.wait(limit.most)) })
-    }
-}
-
-impl RecentRequests {
-    /// Moves on to this second. A clock that was set back by more than the window starts the count anew: else the agent
-    /// would wait until the clock is where it was.
-    fn advance(&mut self, now: u64) {
-        if now <= self.latest && self.latest - now < WINDOW {
-            return;
-        }
-        let passed = if now > self.latest { (now - self.latest).min(WINDOW) } else { WINDOW };
-        for second in 0..passed {
-            if let Some(count) = self.at(now.saturating_sub(second)) {
-                *count = 0;
-            }
-        }
-        self.latest = now;
-    }
-
-    fn count(&mut self) {
-        if let Some(count) = self.at(self.latest) {
-            *count = count.saturating_add(1);
-        }
-    }
-
-    fn total(&self) -> u64 {
-        self.counts.iter().map(|count| u64::from(*count)).sum()
-    }
-
-    /// Returns the seconds until fewer than `most` requests count.
-    fn wait(&self, most: u64) -> u64 {
-        let mut total = self.total();
-        for passed in 1..WINDOW {
-            // The second that has left the window by then.
-            let leaving = (self.latest + passed) % WINDOW;
-            let count = usize::try_from(leaving).ok().and_then(|place| self.counts.get(place));
-            total = total.saturating_sub(count.map_or(0, |count| u64::from(*count)));
-            if total < most {
-                return passed;
-            }
-        }
-        WINDOW
-    }
-
-    fn at(&mut self, second: u64) -> Option<&mut u32> {
-        usize::try_from(second % WINDOW).ok().and_then(|place| self.counts.get_mut(place))
     }
 }
 

@@ -1,15 +1,16 @@
 //! The command line: clap types, nothing else.
 
+mod moment;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use time::format_description::well_known::Rfc3339;
-use time::{Date, OffsetDateTime};
 
 use crate::version;
+pub use moment::Moment;
+use moment::moment;
 
 /// The guarded door through which AI agents' traffic leaves.
 #[derive(Debug, Parser)]
@@ -94,6 +95,9 @@ pub struct RunArgs {
         default_missing_value = "Any"
     )]
     pub fail_on_deny: Option<Denials>,
+    /// Shows the events of the run in a browser on this machine, live, at an address that is printed (docs/ui.md).
+    #[arg(long)]
+    pub ui: bool,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -266,6 +270,9 @@ pub struct PolicyTestArgs {
     /// Also write the results to this file, as JUnit's XML.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    /// Also write the cases that do not hold to this file, as SARIF.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -354,14 +361,15 @@ pub enum LedgerCommand {
     /// Prints the events that fit, in the order in which they were written; files of a directory by their names.
     Query(LedgerQueryArgs),
     Show(LedgerShowArgs),
+    Verify(LedgerVerifyArgs),
     Sarif(LedgerSarifArgs),
 }
 
 /// Where events are read from.
 #[derive(Debug, Default, Args)]
 pub struct LedgerSourceArgs {
-    /// A ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-` [default: the newest
-    /// run of `postern run`; where an id is looked for, all runs].
+    /// A ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-`; lines may be compressed by gzip
+    /// or zstd [default: the newest run of `postern run`; where an id is looked for, all runs].
     #[arg(long, value_name = "FILE|DIR|-")]
     pub ledger: Option<PathBuf>,
 }
@@ -447,6 +455,19 @@ pub struct LedgerShowArgs {
     pub source: LedgerSourceArgs,
 }
 
+/// Checks that events hold together: that none was changed, removed, moved or cut off.
+///
+/// A record alone proves that it is consistent; with --against, lines that left the gateway are the witness that nobody
+/// wrote it anew. Exit status 1 where something does not hold.
+#[derive(Debug, Args)]
+pub struct LedgerVerifyArgs {
+    /// Lines that left the gateway, in any form that --ledger takes but a ledger.
+    #[arg(long, value_name = "FILE|DIR|-")]
+    pub against: Option<PathBuf>,
+    #[command(flatten)]
+    pub source: LedgerSourceArgs,
+}
+
 /// Prints denials as SARIF 2.1.0, for what shows the results of code scanners (docs/sarif.md).
 ///
 /// One result for each denial, enforced or recorded, at most the newest 25,000. Where no event at all could be read it
@@ -474,38 +495,9 @@ pub struct UiArgs {
     /// The port on 127.0.0.1; 0 is any that is free.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-}
-
-/// A time on the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
-    Ago(Duration),
-    At(OffsetDateTime),
-}
-
-/// Reads a time; a date is its beginning in UTC.
-fn moment(text: &str) -> Result<Moment, String> {
-    let ago = || {
-        let number: u64 = text.get(..text.len().checked_sub(1)?)?.parse().ok()?;
-        let seconds = match text.chars().next_back()? {
-            's' => 1,
-            'm' => 60,
-            'h' => 3_600,
-            'd' => 86_400,
-            _ => return None,
-        };
-        // A century is before any event.
-        number.checked_mul(seconds).filter(|seconds| *seconds < 100 * 366 * 86_400).map(Duration::from_secs)
-    };
-    let date = || {
-        let date = Date::parse(text, time::macros::format_description!("[year]-[month]-[day]")).ok()?;
-        Some(date.midnight().assume_utc())
-    };
-    let at = || OffsetDateTime::parse(text, &Rfc3339).ok().or_else(date).map(Moment::At);
-    ago()
-        .map(Moment::Ago)
-        .or_else(at)
-        .ok_or_else(|| "a time is 90s, 10m, 2h or 3d (ago), 2026-11-22, or 2026-11-22T10:00:00Z".to_owned())
+    /// Opens the page in the browser.
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// `postern ca`.
@@ -561,17 +553,6 @@ mod tests {
             assert!(run.args.policy.is_none());
         }
         assert!(Run::try_parse_from(["run", "--polcy", "x", "--", "curl"]).is_err());
-    }
-
-    #[test]
-    fn a_time_is_an_age_a_date_or_rfc_3339() {
-        assert_eq!(moment("90s"), Ok(Moment::Ago(Duration::from_secs(90))));
-        assert_eq!(moment("3d"), Ok(Moment::Ago(Duration::from_secs(3 * 86_400))));
-        assert_eq!(moment("2026-11-22"), moment("2026-11-22T00:00:00Z"));
-        assert!(moment("2026-11-22T01:00:00+01:00").is_ok());
-        for bad in ["", "s", "10", "-1m", "10é", "99999999999999d", "2026-13-01", "yesterday"] {
-            assert!(moment(bad).is_err(), "{bad}");
-        }
     }
 
     #[test]
