@@ -97,6 +97,9 @@ pub struct RunArgs {
         default_missing_value = "Any"
     )]
     pub fail_on_deny: Option<Denials>,
+    /// Shows the events of the run in a browser on this machine, live, at an address that is printed (docs/ui.md).
+    #[arg(long)]
+    pub ui: bool,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -203,6 +206,9 @@ pub struct UiArgs {
     /// The port on 127.0.0.1; 0 is any that is free.
     #[arg(long, default_value_t = 0)]
     pub port: u16,
+    /// Opens the page in the browser.
+    #[arg(long)]
+    pub open: bool,
 }
 
 /// `postern ca`.

@@ -1,5 +1,7 @@
 //! Who may read the page: whoever has the address that was printed, and no page of another site.
 
+use std::sync::{Mutex, PoisonError};
+
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use http::header::{HOST, HeaderName, ORIGIN};
 use http::request::Parts;
@@ -48,11 +50,27 @@ impl Refusal {
 /// What a request has to show.
 pub(super) struct PageAccess {
     token: String,
+    /// Leads to the page once.
+    ticket: Mutex<Option<String>>,
 }
 
 impl PageAccess {
     pub(super) fn new(token: String) -> Self {
-        Self { token }
+        Self { token, ticket: Mutex::default() }
+    }
+
+    /// Lets one request through that shows this ticket, instead of the token.
+    pub(super) fn issue(&self, ticket: String) {
+        *self.ticket.lock().unwrap_or_else(PoisonError::into_inner) = Some(ticket);
+    }
+
+    /// Takes the ticket of a path, `/open/TICKET`, and returns where the page is.
+    pub(super) fn redeem(&self, path: &str) -> Option<String> {
+        let shown = path.strip_prefix("/open/")?;
+        let mut ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner);
+        verify_slices_are_equal(shown.as_bytes(), ticket.as_deref()?.as_bytes()).ok()?;
+        *ticket = None;
+        Some(format!("/{}/", self.token))
     }
 
     /// Returns the path below the token, without the slash in front of it.
@@ -127,6 +145,16 @@ mod tests {
         for target in ["/", "/secret", "/secre/", "/secretx/", "//secret/", "/x/secret/", "*"] {
             assert_eq!(admitted("GET", target, &[HOST_FIELD]), Err(Refusal::Token), "{target}");
         }
+    }
+
+    #[test]
+    fn a_ticket_leads_to_the_page_once() {
+        let access = PageAccess::new("secret".to_owned());
+        assert_eq!(access.redeem("/open/"), None);
+        access.issue("ticket".to_owned());
+        assert_eq!(access.redeem("/open/ticke"), None);
+        assert_eq!(access.redeem("/open/ticket").as_deref(), Some("/secret/"));
+        assert_eq!(access.redeem("/open/ticket"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, LOCATION, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts;
@@ -88,6 +88,13 @@ impl PageServer {
         self.address
     }
 
+    /// An address that leads to the page once, for a browser whose command line others may read.
+    pub(crate) fn ticket(&self, ticket: String) -> String {
+        let url = format!("http://{}/open/{ticket}", self.address);
+        self.page.access.issue(ticket);
+        url
+    }
+
     /// Serves until the drain begins. A connection that comes when all places are taken displaces another.
     pub(crate) async fn run(self, drain: Drain) {
         let (page, capacity) = (Arc::new(self.page), Capacity::new(CONNECTIONS));
@@ -128,6 +135,10 @@ impl ServedPage {
     async fn answer(&self, request: &Parts) -> Answer {
         let path = match self.access.admit(request) {
             Ok(path) => path,
+            Err(Refusal::Token) => {
+                let page = self.access.redeem(request.uri.path());
+                return page.map_or_else(|| refused(Refusal::Token), |page| moved(&page));
+            }
             Err(refusal) => return refused(refusal),
         };
         let query = request.uri.query().unwrap_or_default();
@@ -162,6 +173,14 @@ fn key(query: &str) -> Option<EventKey> {
         ("id", id) => Id::parse(id).map(EventKey::Id),
         _ => None,
     }
+}
+
+fn moved(path: &str) -> Answer {
+    let mut answer = text(StatusCode::SEE_OTHER, "");
+    if let Ok(path) = HeaderValue::from_str(path) {
+        answer.headers_mut().insert(LOCATION, path);
+    }
+    answer
 }
 
 fn refused(refusal: Refusal) -> Answer {

@@ -4,6 +4,7 @@ mod ending;
 mod environment;
 mod found;
 mod node;
+mod page;
 mod ready;
 mod relay;
 mod traffic;

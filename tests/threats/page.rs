@@ -62,3 +62,23 @@ fn without_the_token_nothing_is_read() {
 
     assert_eq!(page.ask("GET", &format!("/{}/", page.token), &own).status, 200);
 }
+
+/// J18: markup in a name reaches the browser as data alone, under a policy by which no text becomes markup.
+#[test]
+fn a_name_is_no_markup_in_the_page() {
+    const MARKUP: &str = "<script>alert(1)</script>";
+    let page = Page::of(&line(1).replace("Bash", MARKUP));
+    page.until(|answer| answer["next"] == 1);
+    let document = page.get("");
+    assert!(
+        document.head.contains("require-trusted-types-for 'script'; trusted-types 'none'"),
+        "{document:?}"
+    );
+    assert!(!document.body.contains(MARKUP), "{document:?}");
+    for path in ["events?from=0&change=0", "event?number=0"] {
+        let answer = page.get(path);
+        assert!(answer.head.contains("content-type: application/json"), "{answer:?}");
+        assert!(answer.head.contains("x-content-type-options: nosniff"), "{answer:?}");
+        assert!(answer.body.contains(MARKUP), "{answer:?}");
+    }
+}

@@ -2,11 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::journal::poll;
 
 /// How long an answer may take; the page's server lets a question about new events wait for 20 s.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -54,19 +57,31 @@ impl Page {
 
     /// Serves what stands behind `--ledger`.
     pub(crate) fn start(directory: TempDir, ledger: &str) -> Self {
+        Self::start_with(directory, &["--ledger", ledger])
+    }
+
+    /// Starts with these options, where programs of the directory are found first.
+    fn start_with(directory: TempDir, options: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_postern"))
-            .args(["ui", "--ledger", ledger])
+            .arg("ui")
+            .args(options)
             .current_dir(directory.path())
             .env_clear()
             .env("HOME", directory.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", directory.path().display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let rest = line.strip_prefix("http://").unwrap_or_else(|| panic!("no address: {line:?}"));
-        let (address, path) = rest.split_once('/').unwrap();
+        assert!(line.starts_with("http://"), "no address: {line:?}");
+        Self::at(&line, child, directory)
+    }
+
+    /// The page that a process serves at an address.
+    pub(crate) fn at(url: &str, child: Child, directory: TempDir) -> Self {
+        let (address, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let token = path.trim_end().strip_suffix('/').unwrap().to_owned();
         Self { child, address: address.parse().unwrap(), token, directory }
     }
@@ -241,6 +256,27 @@ fn lines_that_are_no_events_are_counted_and_hold_nothing_up() {
     let answer = page.read();
     assert_eq!(answer["next"], 2);
     assert!(answer["source"]["notes"][0].as_str().unwrap().contains("4 lines are no events"), "{answer}");
+}
+
+#[test]
+fn the_browser_is_given_an_address_that_works_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+    write("events.jsonl", &line(1));
+    write("xdg-open", "#!/bin/sh\nprintf %s \"$1\" > opened.new && mv opened.new opened\n");
+    let opener = directory.path().join("xdg-open");
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let page = Page::start_with(directory, &["--ledger", "events.jsonl", "--open"]);
+    let path = page.directory.path().join("opened");
+    let opened = poll("the browser", || std::fs::read_to_string(&path).ok());
+    assert!(!opened.contains(&page.token), "{opened}");
+    let target = opened.strip_prefix(&format!("http://{}", page.address)).unwrap();
+    let host = format!("host: {}\r\nsec-fetch-site: none\r\n", page.address);
+    let answer = page.ask("GET", target, &host);
+    assert_eq!(answer.status, 303, "{answer:?}");
+    assert!(answer.head.contains(&format!("location: /{}/", page.token)), "{answer:?}");
+    let again = page.ask("GET", target, &host);
+    assert_eq!((again.status, again.head.contains("location")), (403, false), "{again:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod child;
 pub(super) mod corporate;
 mod denied;
 mod node;
+mod page;
 pub(super) mod policy;
 mod record;
 mod tally;
@@ -38,6 +39,7 @@ use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
 use child::ChildSignals;
 use corporate::ProxySearch;
+use page::RunPage;
 use policy::ChosenPolicy;
 use record::RunRecord;
 use tally::{RunSummary, RunTally};
@@ -79,10 +81,8 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
     let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = RunTally::default();
-    let sinks = vec![
-        NamedSink::blocking("file", JsonLines::new(events)),
-        NamedSink::blocking("summary", tally.clone()),
-    ];
+    let page = page(args, record).await?;
+    let sinks = sinks(events, &tally, page.as_ref());
     let started = match checked {
         Ok(checked) => {
             let sinks = EventSinks::with_exporters_of_environment(sinks);
@@ -119,9 +119,28 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
         }
     };
     running.stop().await;
+    if let Some(page) = page {
+        page.stop().await;
+    }
     summarize(&tally, output)?;
     let (_, dropped) = running.gateway.metrics.events_total();
     Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
+}
+
+/// Serves the page that `--ui` asks for, and says where it is.
+async fn page(args: &RunArgs, record: &RunRecord) -> anyhow::Result<Option<RunPage>> {
+    if !args.ui {
+        return Ok(None);
+    }
+    let page = RunPage::serve(&record.events).await?;
+    say(&format!("the events of this run are shown, while it lasts, at {}", page.url()));
+    Ok(Some(page))
+}
+
+fn sinks(events: File, tally: &RunTally, page: Option<&RunPage>) -> Vec<NamedSink> {
+    let kept =
+        [NamedSink::blocking("file", JsonLines::new(events)), NamedSink::blocking("summary", tally.clone())];
+    kept.into_iter().chain(page.map(RunPage::sink)).collect()
 }
 
 /// The exit status of a run whose command ended with 0 although something was denied, where `--fail-on-deny` asks.

@@ -1,5 +1,7 @@
 //! `postern ui`: a page of the events of a ledger, for a browser on this machine.
 
+mod open;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
@@ -44,31 +46,44 @@ async fn serve(args: &UiArgs, output: Output, live: &Arc<LivePage>) -> anyhow::R
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut terminated = signal(SignalKind::terminate())?;
     let served = start(args.port, live).await?;
+    if args.open {
+        open::open(&served.ticket);
+    }
     output::print(output, &format!("{}\n", served.url), &json!({"url": served.url}))?;
     tokio::select! {
         _ = interrupted.recv() => {}
         _ = terminated.recv() => {}
     }
-    served.drain.shut_down(GRACE).await;
+    served.stop().await;
     Ok(())
 }
 
 /// A page that is served.
-struct Served {
-    url: String,
+pub(super) struct Served {
+    pub(super) url: String,
+    /// An address that leads there once.
+    ticket: String,
     drain: Drain,
 }
 
+impl Served {
+    /// Ends the server.
+    pub(super) async fn stop(self) {
+        self.drain.shut_down(GRACE).await;
+    }
+}
+
 /// Serves a page under an address with a new token.
-async fn start(port: u16, live: &Arc<LivePage>) -> anyhow::Result<Served> {
+pub(super) async fn start(port: u16, live: &Arc<LivePage>) -> anyhow::Result<Served> {
     let token = random_hex()?;
     let server = PageServer::bind(port, token.clone(), Arc::clone(live))
         .await
         .with_context(|| format!("cannot listen on port {port} of 127.0.0.1"))?;
     let url = format!("http://{}/{token}/", server.address());
+    let ticket = server.ticket(random_hex()?);
     let drain = Drain::default();
     drain.spawn(server.run(drain.clone()));
-    Ok(Served { url, drain })
+    Ok(Served { url, ticket, drain })
 }
 
 /// Gives the page each event, until there are none or reading fails, which the page then says.

@@ -23,10 +23,11 @@ let list;
 let shown = {};
 let source = { name: "", isCurrent: false, hasEnded: false, notes: [] };
 let asked = 0;
+let presented = null;
 
 const activity = new Bars($("activity"), {
   height: 96,
-  series: [{ color: "deny" }, { color: "would" }, { color: "allow" }],
+  series: [{ color: "deny" }, { color: "would-bar" }, { color: "allow" }],
   chosen: (from, to) => go({ from, to }),
   hover: caption,
 });
@@ -72,6 +73,7 @@ function drawCharts() {
     }
   }
   activity.show(time, activityCounts);
+  $("activity").classList.toggle("void", found.length === 0);
   $("tokens").hidden = summary.models.length === 0;
   tokens.show(few, used);
   caption(null);
@@ -182,21 +184,24 @@ async function showEvent() {
 }
 
 function present(answer) {
+  presented = answer;
   const close = () => go({ event: undefined });
   $("detail").hidden = false;
   document.body.classList.add("detailed");
-  if (answer) detail.show($("detail"), answer, close);
+  if (answer) detail.show($("detail"), answer, source.name, close);
   else detail.missing($("detail"), close);
 }
 
 // ---- the source
 
 function showSource(answer) {
+  const isNamed = source.name === "" && answer.source.name !== "";
   source = answer.source;
+  // An event that a link opened came before the name of the source, which its commands have.
+  if (isNamed && presented && !$("detail").hidden) present(presented);
   const word = source.hasEnded ? "ended" : source.isCurrent ? "live" : "reading";
   $("source").dataset.state = word;
-  setText($("source"), `${word} · ${source.name}`);
-  $("source").title = source.name;
+  setText($("source"), `${word} · ${source.name}`, true);
   const kept = events.size ? `${plural(events.size, "event")}, the last at ${moment(events.time[events.size - 1])}` : "";
   setText($("counted"), kept);
   const dropped = answer.oldest ? [`The newest ${whole(events.size)} events are shown; ${whole(answer.oldest)} older ones were read and let go.`] : [];

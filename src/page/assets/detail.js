@@ -5,9 +5,10 @@ import { kindOf } from "./rows.js";
 import { address, read } from "./state.js";
 import { bytes, full, VERDICTS, whole as number } from "./text.js";
 
-/** Shows the answer of the server about an event; `close` goes back. */
-export function show(host, answer, close) {
+/** Shows the answer of the server about an event of a source, a file where it is one; `close` goes back. */
+export function show(host, answer, source, close) {
   const event = answer.event;
+  const ledger = source && source !== "standard input" ? ` --ledger ${quoted(source)}` : "";
   host.replaceChildren(
     h("header", {}, h("h2", {}, kindOf(event.kind)), verdict(event), h("button", { type: "button", class: "quiet close", title: "Close (Esc)", "aria-label": "Close", on: { click: close } }, "×")),
     ...(answer.isCounted ? [h("p", { class: "notice" }, "No event has this id alone: it was made while these were counted as one.")] : []),
@@ -15,8 +16,8 @@ export function show(host, answer, close) {
     why(event),
     ...related(answer),
     h("h3", {}, "Ask more"),
-    command(`postern ledger show ${event.id}`),
-    command(`postern policy explain --policy policy.yaml --event ${event.id}`),
+    command(`postern ledger show ${event.id}${ledger}`),
+    command(`postern policy explain --policy policy.yaml --event ${event.id}${ledger}`),
     h("h3", {}, "All fields"),
     h("dl", { class: "fields" }, fields(event, "")),
   );
@@ -26,6 +27,9 @@ export function show(host, answer, close) {
 export function missing(host, close) {
   host.replaceChildren(h("header", {}, h("h2", {}, "No such event"), h("button", { type: "button", class: "quiet close", "aria-label": "Close", on: { click: close } }, "×")), h("p", {}, "It is not among the events that are shown: the newest 100,000 of this source."));
 }
+
+/** A word of a shell. */
+const quoted = (word) => (/^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 const verdict = (event) => h("span", { class: "verdict", "data-verdict": event.decision.verdict }, VERDICTS[event.decision.verdict] ?? event.decision.verdict);
 

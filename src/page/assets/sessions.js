@@ -44,12 +44,10 @@ export function row(events, scale) {
   const cells = ["number", "number", "number denied", "number tokens", "number last"].map((kind) => h("div", { class: `cell ${kind}`, role: "gridcell" }));
   const element = h("div", { class: "row two", role: "row" }, h("div", { class: "cell subject", role: "gridcell" }, name, about), h("div", { class: "cell line", role: "gridcell" }, lane), cells);
   const show = (session) => {
-    setText(name, title(events, session));
+    setText(name, title(events, session), true);
     name.classList.toggle("unnamed", !session.label);
-    name.title = title(events, session);
     name.href = link(events, session);
-    setText(about, subtitle(events, session));
-    about.title = about.textContent;
+    setText(about, subtitle(events, session), true);
     const figures = [short(session.requests), short(session.calls), session.denied ? short(session.denied) : session.wouldDeny ? `(${short(session.wouldDeny)})` : "–", session.input + session.output ? short(session.input + session.output) : "–", moment(session.last)];
     cells.forEach((cell, at) => setText(cell, figures[at]));
     cells[2].classList.toggle("deny", session.denied > 0);

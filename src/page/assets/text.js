@@ -8,6 +8,7 @@ const FULL = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "me
 
 export const whole = (number) => WHOLE.format(number);
 export const short = (number) => (number < 10_000 ? WHOLE.format(number) : SHORT.format(number));
+export const compact = (number) => SHORT.format(number);
 export const clock = (millis) => CLOCK.format(millis);
 export const full = (millis) => FULL.format(millis);
 
