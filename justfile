@@ -120,6 +120,10 @@ mcp *arguments: _build
 logs *arguments: _build
     python3 e2e/run.py logs {{ arguments }}
 
+# The page of `postern ui` in a real Chromium; screenshots of every view are left in target/e2e-ui/pictures.
+ui *arguments: _build
+    python3 e2e/run.py ui {{ arguments }}
+
 # Real clients (curl, openssl, GnuTLS, Python, Node, Bun, Go, rustls, Java) judge what a namespace's CA vouches for.
 constraints *arguments: _build
     python3 e2e/run.py cluster/constraints {{ arguments }}

@@ -30,11 +30,11 @@ export class Bars {
       width: this.width,
       height,
       legend: { show: false },
-      padding: [8, 12, 0, 0],
+      padding: [8, 20, 0, 0],
       cursor: { y: false, points: { show: false }, drag: { x: Boolean(chosen), y: false, setScale: false } },
       scales: { x: { time: true, range: (_, low, high) => (low === null ? [0, 1] : [low, high + this.step]) }, y: { range: (_, __, high) => [0, Math.max(high ?? 1, 1)] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 20, gap: 4, space: 72, values: (_, splits, __, ___, step) => splits.map((seconds) => label(seconds, step)) },
+        { ...axis, grid: { show: false }, size: 20, gap: 4, space: 72, incrs: STEPS, values: (_, splits, __, ___, step) => splits.map((seconds) => label(seconds, step)) },
         { ...axis, grid: { stroke: () => color("line"), width: 1 }, size: 44, gap: 4, splits: (_, __, ___, high) => [0, high / 2, high].filter((value) => Number.isInteger(value)), values: (_, values) => values.map((value) => SHORT.format(value)) },
       ],
       series: [{}, ...series.toReversed().map((one) => ({ fill: () => color(one.color), stroke: () => color(one.color), width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.82, 60], align: 1 }) }))],

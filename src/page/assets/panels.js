@@ -11,7 +11,7 @@ export const PALETTE = ["model-1", "model-2", "model-3", "model-4", "model-5"];
 
 /** The figures at the top. */
 export function tiles(host, { total, sessions }) {
-  const share = total.input ? `${Math.round((100 * total.cached) / total.input)} % from caches` : "";
+  const share = total.cached ? `${Math.round((100 * total.cached) / total.input)} % from caches` : "";
   const would = total.wouldDeny ? `${short(total.wouldDeny)} more would be` : "";
   const unlabelled = sessions.filter((session) => !session.label).length;
   const figures = [

@@ -37,7 +37,8 @@ export const link = (events, session) => address({ ...read(), ...clearing(), fro
 
 /** Makes a row. `scale()` gives the bins that all rows share. */
 export function row(events, scale) {
-  const name = h("a", { class: "name" });
+  // Arrows and Enter open a row: Tab goes on to what is behind the list.
+  const name = h("a", { class: "name", tabindex: "-1" });
   const about = h("span", { class: "muted about" });
   const lane = svg("svg", { class: "lane", viewBox: `0 0 ${PARTS} 20`, preserveAspectRatio: "none", role: "img" });
   const paths = ["base", "allow", "would", "deny"].map((kind) => lane.appendChild(svg("path", { class: kind })));
