@@ -32,6 +32,10 @@ properties cases="10000":
     cargo test --locked --all-features --lib
     cargo test --locked --all-features --test main reference
 
+# Kills a writer of the ledger under 20,000 events a second, so many times, and looks at what is left.
+ledger-kill rounds="20":
+    cargo test --locked --all-features --test ledger_kill -- --rounds {{ rounds }}
+
 # No Kubernetes client is in the gateway, which is what is built without features.
 check-gateway:
     ! cargo tree --locked --edges normal | grep -E ' (kube|k8s-openapi|schemars) '

@@ -74,7 +74,7 @@ FLEET = [
     latency("Added latency", "postern_added_latency_seconds"),
     ("Memory of gateways", "bytes", [("topk(10, process_resident_memory_bytes * on (namespace, pod) group_left () postern_build_info)", "{{namespace}}/{{pod}}")]),
     ("Events and spans lost", "ops", [
-        (rate("postern_ledger_dropped_total", "reason"), "event, {{reason}}"),
+        (rate("postern_ledger_dropped_total", "sink, reason"), "event, {{sink}}, {{reason}}"),
         ('sum(rate(postern_spans_exported_total{result="failure"}[$__rate_interval]))', "span"),
     ]),
 ]

@@ -115,6 +115,11 @@ pub const JAVA_FILE: &str = "java.jks";
 /// Not secret: the store holds only certificates.
 pub const JAVA_PASSWORD: &str = "changeit";
 
+/// An emptyDir of the gateway's alone, with its ledger; its container's restarts leave it as it is.
+pub const LEDGER_DIRECTORY: &str = "/var/lib/postern";
+/// The most bytes that the ledger of this pod may have: the volume was made for them.
+pub const LEDGER_BYTES_VARIABLE: &str = "POSTERN_LEDGER_BYTES";
+
 /// Variables of the gateway's container, from the downward API.
 pub const POD_NAME_VARIABLE: &str = "POSTERN_POD";
 pub const POD_NAMESPACE_VARIABLE: &str = "POSTERN_NAMESPACE";

@@ -299,6 +299,11 @@ def shape(checks):
         refuse(f"{name} from another field", changed(good, f"{env}/{index}/valueFrom/fieldRef/fieldPath", other))
     refuse("a variable of Postern's twice", changed(good, f"{env}/+", {"name": "POSTERN_NODE_ADDRESSES", "value": ""}))
     refuse("another variable of that name", changed(good, f"{env}/+", {"name": "POSTERN_OTHER", "value": "1"}))
+    room, volume = len(FIELDS) + 1, len(good["spec"]["volumes"]) - 1
+    refuse("a gateway that is not told how large its ledger may become", changed(good, f"{env}/{room}", None))
+    refuse("a size of a ledger that is none", changed(good, f"{env}/{room}/value", "all"))
+    refuse("a gateway without a volume for its ledger", changed(good, "spec/initContainers/1/volumeMounts/8", None))
+    refuse("a ledger on somebody's claim", changed(good, f"spec/volumes/{volume}", {"name": "postern-ledger", "persistentVolumeClaim": {"claimName": "mine"}}))
     refuse("a redirect with a variable", changed(good, "spec/initContainers/0/env", [{"name": "PATH", "value": "/x"}]))
     refuse("a redirect that nobody waits for", changed(good, "spec/initContainers/0/restartPolicy", "Always"))
     refuse(
@@ -416,7 +421,7 @@ def volumes_of_ours(checks, good):
 def roots_of_agents(checks, good, mine):
     """A file of an agent's CA is one that this agent can read, and that nobody of the pod can write."""
     refuse = functools.partial(create, checks, "postern-shape")
-    rooted, last = with_own_roots(good), "spec/initContainers/1/volumeMounts/8"
+    rooted, last = with_own_roots(good), "spec/initContainers/1/volumeMounts/9"
     for what, field, value in (
         ("that the gateway could write", "readOnly", None), ("of a whole volume", "subPath", None),
         ("of a volume that the agent has not", "name", "mine"), ("of a container that is not there", "mountPath", "/etc/postern/own-roots/other/SSL_CERT_FILE.pem"),
@@ -461,6 +466,8 @@ def containers(checks):
     refuse(
         "the gateway's UID in an init container", changed(good, "spec/initContainers/+", setup | {"securityContext": LIBRARY | {"runAsUser": UID}})
     )
+    ledger = {"name": "postern-ledger", "mountPath": "/x", "readOnly": True}
+    refuse("the gateway's ledger mounted", changed(good, "spec/containers/0/volumeMounts/+", ledger))
     refuse("the gateway's directory mounted", changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-run", "mountPath": "/x"}))
     refuse("certificates mounted to write", changed(good, "spec/containers/0/volumeMounts/0/readOnly", False))
     refuse("an unsafe sysctl", changed(good, "spec/securityContext", {"sysctls": [{"name": "net.ipv4.conf.all.route_localnet", "value": "1"}]}))

@@ -2,12 +2,17 @@
 
 import os
 import signal
+import sqlite3
 import time
+from contextlib import closing
 
 import manifests
 from changes import POLICY, change, programmed
 from chart import NAMESPACE as SYSTEM
 from chart import OPERATOR
+from cluster import RUN
+from commands import tried
+from images import EXECUTABLE
 from install import CODER
 from manifests import ALLOWED, LATER, OTHER, UNNAMED
 from manifests import NAMESPACE as AGENTS
@@ -33,6 +38,7 @@ ENOUGH = 20
 def steps():
     yield Step("A14 the gateway is killed under load", gateway_killed)
     yield Step("a gateway that ends again is told", gateway_ends_again)
+    yield Step("J10 a killed gateway keeps its ledger and its limits", gateway_remembers)
     yield Step("pods without a gateway are seen", unguarded)
     yield Step("the redirect is deleted from the node's side", redirect_deleted)
     yield Step("the operator is rolled", operator_rolled)
@@ -88,6 +94,56 @@ def gateway_ends_again(stage, step):
     shown = becomes(lambda: about("GatewayBackOff"), PATIENCE)
     step.check("an Event says that kubelet waits, and how long", shown and "Kubelet waits 10s" in shown[0], shown)
     stage.delete("pod", pod.name, AGENTS, wait=False)
+
+
+def gateway_remembers(stage, step):
+    limits = {"podSelector": {"matchLabels": {"app": "limited"}}, "limits": {"tokensPerDay": 1}}
+    stage.create(manifests.policy("limited") | {"spec": limits})
+    accepted = becomes(lambda: stage.condition("Accepted", "limited").get("status") == "True", PATIENCE)
+    step.check("a policy with a limit is accepted", accepted, stage.policy("limited").get("status"))
+    pod = stage.start(manifests.idle("limited"))
+    said = pod.program("sdk.py", "{}")
+    step.check("the first answer passes", "blocks" in said, said)
+    ledger = Ledger(pod)
+    answered = becomes(lambda: ledger.count("kind = 'Response' AND output_tokens = 8"), PATIENCE)
+    step.check("its event is in the ledger", answered == 1, ledger.path)
+    owner, uid = ledger.path.stat(), pod.uid()
+    step.check("the ledger is a file of the gateway's user alone", (owner.st_uid, owner.st_mode & 0o777) == (uid, 0o600), (owner.st_uid, oct(owner.st_mode)))
+    before = ledger.starts()
+    pod.kill_gateway()
+    again = becomes(lambda: pod.status_of(GATEWAY)["restartCount"] == 1 and pod.is_ready(), PATIENCE)
+    step.check("kubelet has started it again", again, pod.status_of(GATEWAY))
+    said = pod.program("sdk.py", "{}")
+    step.check("what it had counted still counts", said.get("status") == 429 and "1 tokens a day" in said["error"], said)
+    refused = becomes(lambda: ledger.count("kind = 'Request' AND verdict = 'Deny' AND rule = 'agents/limited/limits'"), PATIENCE)
+    step.check("the ledger has what was before, and what came after", refused == 1 and ledger.count("output_tokens = 8") == 1, refused)
+    after = ledger.starts()
+    step.check("both starts are in it, and neither has ended", len(before) == 1 and len(after) == 2 and not any(after.values()), after)
+    query = ["ledger", "query", "--ledger", "-", "--verdict", "Deny", "-o", "json"]
+    read = lambda: tried(EXECUTABLE, *query, input=pod.logs(GATEWAY))
+    denied = becomes(lambda: "agents/limited/limits" in read()[1], PATIENCE)
+    step.check("kubectl logs | postern ledger query --ledger - says it too", denied, read())
+    stage.delete("egresspolicy", "limited", AGENTS)
+    stage.delete("pod", pod.name, AGENTS, wait=False)
+
+
+class Ledger:
+    """The ledger of a pod, read from the node's side: nobody may exec into its gateway."""
+
+    def __init__(self, pod):
+        volumes = RUN / "kubelet/pods" / pod.object()["metadata"]["uid"] / "volumes"
+        self.path = volumes / "kubernetes.io~empty-dir/postern-ledger/ledger.db"
+
+    def rows(self, query):
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as connection:
+            return connection.execute(query).fetchall()
+
+    def count(self, condition):
+        return self.rows(f"SELECT count(*) FROM events WHERE {condition}")[0][0]
+
+    def starts(self):
+        """Each start of the gateway, with when it ended."""
+        return dict(self.rows("SELECT hex(start), ended FROM starts"))
 
 
 def unguarded(stage, step):

@@ -13,6 +13,7 @@ FIELDS = {
     "POSTERN_NODE": "spec.nodeName",
     "POSTERN_NODE_ADDRESSES": "status.hostIPs",
 }
+LEDGER, ROOM = "/var/lib/postern", {"name": "POSTERN_LEDGER_BYTES", "value": str(256 << 20)}
 LIBRARY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
@@ -36,6 +37,7 @@ def guarded(image, name="agent", **metadata):
         *({"name": name, "secret": {"secretName": name, "defaultMode": READ}} for name in ("postern-ca", "postern-credentials")),
         {"name": "postern-podinfo", "downwardAPI": {"defaultMode": READ, "items": [field("labels"), field("annotations")]}},
         *({"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": "32Mi"}} for name in ("postern-run", "postern-trust")),
+        {"name": "postern-ledger", "emptyDir": {"sizeLimit": "320Mi"}},
     ]
     return pod
 
@@ -56,10 +58,11 @@ def gateway(image):
         {"name": "postern-trust", "mountPath": "/run/postern-trust"},
         mount("run", "/etc/hosts") | {"subPath": "hosts"},
         mount("run", "/etc/resolv.conf") | {"subPath": "resolv.conf"},
+        {"name": "postern-ledger", "mountPath": LEDGER},
     ]
     return {
         **own_fields(image), "name": "postern-gateway", "args": ["gateway", "--config", SETTINGS], "restartPolicy": "Always",
-        "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}, *(read(name, path) for name, path in FIELDS.items())],
+        "env": [{"name": "POSTERN_INTERCEPT", "value": "1"}, *(read(name, path) for name, path in FIELDS.items()), ROOM],
         "ports": [{"name": "postern-metrics", "containerPort": ADMIN, "protocol": "TCP"}],
         "livenessProbe": probe("/healthz", 20, 10, 6), "readinessProbe": probe("/readyz", 5, 2, 3),
         "startupProbe": probe("/readyz", 1, 1, 120),

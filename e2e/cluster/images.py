@@ -21,6 +21,8 @@ PAUSE, AGENT = "localhost/pause:3", "localhost/agent:e2e"
 PACKAGES = "python3,curl,nodejs,iptables,nftables,iproute2,ca-certificates"
 SDK = ["anthropic==2.12.0"]
 GATEWAY, OPERATOR, TAG = "ghcr.io/postern-dev/postern-gateway", "ghcr.io/postern-dev/postern-operator", "e2e"
+# The gateway's executable in its image, which is static and so runs on the node too.
+EXECUTABLE = ROOT / "target/images/roots/gateway/postern"
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PAUSE_SOURCE = """
 #include <signal.h>

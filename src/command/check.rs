@@ -10,11 +10,12 @@ use tracing::Level;
 
 use super::{environment, output, roots};
 use crate::cli::Output;
+use crate::config::ledger::LedgerSettings;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::pod::{LOG_LEVEL, POLICY_REVISION};
+use crate::pod::{LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION};
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
 use crate::provider::surface::COMPANIONS;
@@ -125,11 +126,25 @@ fn read_anywhere(
     let own = source::digest(&[config.to_owned()]).map_err(|problem| vec![problem]);
     let checked = Settings::read(config, &environment::variable).and_then(|mut settings| {
         environment::keep_first_roots(&mut settings.upstream.roots_of_environment);
+        settings.ledger = settings.ledger.take().and_then(|ledger| in_this_pod(ledger, surroundings));
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
     });
     (watched, checked)
+}
+
+/// The ledger as this pod can have it. A pod that was injected while there was none has no volume for it, and keeps none
+/// until it is made anew: all pods of a namespace share one settings file.
+fn in_this_pod(ledger: LedgerSettings, surroundings: Surroundings) -> Option<LedgerSettings> {
+    if surroundings.kubernetes && ledger.is_in_a_pods_volume() && !Path::new(LEDGER_DIRECTORY).exists() {
+        tracing::warn!(
+            "this pod has no volume for a ledger: none is kept, and limits begin anew; make the pod anew"
+        );
+        return None;
+    }
+    let bytes = environment::variable(LEDGER_BYTES_VARIABLE).and_then(|bytes| bytes.parse().ok());
+    Some(ledger.fitting(bytes))
 }
 
 /// Reads everything that the settings name.

@@ -1,5 +1,6 @@
 //! The ledger's file, and how much of it is kept.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::value;
 use crate::file_path::FilePath;
 use crate::ledger::store::{LEAST_BYTES, StoreSettings};
+use crate::pod::LEDGER_DIRECTORY;
 use crate::problem::Problem;
 
 /// Settings of `ledger`.
@@ -59,6 +61,20 @@ impl LedgerSettings {
         problems
     }
 
+    /// Whether the file is in the volume that injected pods have for it.
+    pub fn is_in_a_pods_volume(&self) -> bool {
+        self.path.parent() == Some(Path::new(LEDGER_DIRECTORY))
+    }
+
+    /// The same in a pod whose volume was made for so many bytes: kubelet ends a pod whose volume is over its limit.
+    #[must_use]
+    pub fn fitting(mut self, bytes: Option<u64>) -> Self {
+        if let Some(bytes) = bytes.filter(|_| self.is_in_a_pods_volume()) {
+            self.max_bytes = self.max_bytes.min(bytes.max(LEAST_BYTES));
+        }
+        self
+    }
+
     /// What the store needs of them.
     pub fn store(&self) -> StoreSettings {
         StoreSettings {
@@ -67,5 +83,24 @@ impl LedgerSettings {
             max_bytes: self.max_bytes,
             blocks: self.on_pressure == OnPressure::Block,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_file(path: &str) -> LedgerSettings {
+        LedgerSettings { path: path.into(), ..LedgerSettings::default() }
+    }
+
+    #[test]
+    fn in_a_pod_the_ledger_is_never_larger_than_its_volume_was_made_for() {
+        let settings = in_file("/var/lib/postern/ledger.db");
+        assert_eq!(settings.clone().fitting(Some(256 << 20)).max_bytes, 256 << 20);
+        assert_eq!(settings.clone().fitting(Some(2 << 30)).max_bytes, 1 << 30);
+        assert_eq!(settings.fitting(None).max_bytes, 1 << 30);
+        let elsewhere = in_file("/data/ledger.db");
+        assert_eq!(elsewhere.fitting(Some(256 << 20)).max_bytes, 1 << 30);
     }
 }

@@ -67,6 +67,7 @@ impl Ledger {
         let spares = Arc::new(SpareBatches::default());
         let mut inlets = Vec::with_capacity(sinks.len());
         for named in sinks {
+            state.metrics.sink_started(named.name);
             let thread_name = format!("ledger-{}", named.name);
             let queue = Arc::new(SinkQueue::new(named.on_pressure, named.queue_bytes));
             inlets.push(Inlet::new(named.name, Arc::clone(&queue)));

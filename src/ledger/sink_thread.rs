@@ -102,7 +102,7 @@ impl SinkThread {
         }
         self.has_failed = true;
         self.lost += self.held;
-        self.metrics.events_dropped(Dropped::WriteFailed, std::mem::take(&mut self.held));
+        self.metrics.events_dropped(self.name, Dropped::WriteFailed, std::mem::take(&mut self.held));
     }
 }
 

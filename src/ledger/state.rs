@@ -14,6 +14,9 @@ use crate::telemetry::label::{Denied, Dropped};
 /// How many events wait for the writer at most: over two for each of the 10,000 connections a gateway may hold.
 pub(super) const CAPACITY: usize = 32_768;
 
+/// The name of that queue among the sinks, in metrics.
+pub(super) const QUEUE: &str = "queue";
+
 /// With so many waiting, new work waits too.
 pub(super) const HIGH_WATER: usize = 8_192;
 
@@ -30,6 +33,7 @@ pub(super) struct LedgerState {
 
 impl LedgerState {
     pub(super) fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.sink_started(QUEUE);
         Self { metrics, dropped: AtomicU64::new(0), relieved: Notify::new(), ended: CancellationToken::new() }
     }
 
@@ -53,6 +57,6 @@ impl LedgerState {
 
     pub(super) fn drop_one(&self, reason: Dropped) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
-        self.metrics.events_dropped(reason, 1);
+        self.metrics.events_dropped(QUEUE, reason, 1);
     }
 }

@@ -11,7 +11,7 @@ use super::batch::{EventBatch, SpareBatches};
 use super::queue::{Lost, SinkQueue};
 use super::repeats::Repeats;
 use super::stamp::fresh_id;
-use super::state::{CAPACITY, HIGH_WATER, LedgerState};
+use super::state::{CAPACITY, HIGH_WATER, LedgerState, QUEUE};
 use crate::decision::{Decision, Verdict};
 use crate::event::{Chain, Event, Id, Kind, Workload};
 use crate::telemetry::label::Dropped;
@@ -143,7 +143,7 @@ impl LedgerWriter {
             && let Err(error) = self.batch.push(event, &mut self.chain)
         {
             tracing::error!(%error, "an event cannot be serialised");
-            return self.state.metrics.events_dropped(Dropped::WriteFailed, 1);
+            return self.state.metrics.events_dropped(QUEUE, Dropped::WriteFailed, 1);
         }
         self.sequence += 1;
         self.state.metrics.events_written(1);
@@ -193,7 +193,7 @@ impl Inlet {
     fn push(&mut self, batch: &Arc<EventBatch>, state: &LedgerState) {
         let outcome = self.queue.push(batch);
         if let Err(Lost { reason, events }) = outcome {
-            state.metrics.events_dropped(reason, events);
+            state.metrics.events_dropped(self.name, reason, events);
             if !self.is_dropping {
                 let sink = self.name;
                 tracing::warn!(sink, "events are dropped: the sink is too slow, or has failed");

@@ -181,6 +181,16 @@ pub struct Credentials {
     pub source_namespaces: Vec<String>,
 }
 
+impl Gateway {
+    /// The most bytes of the ledger that `settings` put into [`pod::LEDGER_DIRECTORY`]; none where they do not. A mistake in
+    /// them is told elsewhere.
+    pub fn ledger_bytes(&self) -> Option<u64> {
+        let settings = config::Settings::parse(&self.settings, Path::new(pod::POLICY_DIRECTORY), "");
+        let ledger = settings.ok()?.ledger?;
+        ledger.is_in_a_pods_volume().then_some(ledger.max_bytes)
+    }
+}
+
 impl Settings {
     /// Reads a settings file.
     ///

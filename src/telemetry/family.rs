@@ -86,10 +86,6 @@ impl<L: Label> Counters<L> {
             handle.inc_by(n);
         }
     }
-
-    pub(super) fn total(&self) -> u64 {
-        self.handles.iter().map(IntCounter::get).sum()
-    }
 }
 
 /// Counters with an open label, whose values a policy's author, an agent or a model chooses. The first `BOUND` values

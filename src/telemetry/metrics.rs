@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwapOption;
 use prometheus::process_collector::ProcessCollector;
-use prometheus::{Error, Histogram, IntCounter, IntGauge, IntGaugeVec, Registry, TextEncoder};
+use prometheus::{Error, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry, TextEncoder};
 
 use super::family::{Counters, NamedCounters, counter, counters, gauge, gauges, seconds};
 use super::inference::InferenceMetrics;
@@ -41,7 +41,8 @@ pub struct Metrics {
     intercepting: InterceptionMetrics,
     buffered: IntGauge,
     events: IntCounter,
-    events_dropped: Counters<Dropped>,
+    events_dropped: IntCounterVec,
+    dropped_total: AtomicU64,
     spans: Counters<Export>,
     log_records: Counters<Export>,
 }
@@ -116,12 +117,13 @@ impl Metrics {
             intercepting: InterceptionMetrics::new(r)?,
             buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
-            events_dropped: Counters::new(
+            events_dropped: counters(
                 r,
                 "postern_ledger_dropped_total",
                 "Events not written.",
-                "reason",
+                &["sink", "reason"],
             )?,
+            dropped_total: AtomicU64::new(0),
             spans: exports(r, "postern_spans_exported_total", "Spans by whether they were exported.")?,
             log_records: exports(
                 r,
@@ -280,9 +282,19 @@ impl Metrics {
         self.events.inc_by(n);
     }
 
-    /// Events were not written.
-    pub fn events_dropped(&self, reason: Dropped, n: u64) {
-        self.events_dropped.add(reason, n);
+    /// Events were not written by this sink.
+    pub fn events_dropped(&self, sink: &'static str, reason: Dropped, n: u64) {
+        self.dropped_total.fetch_add(n, Ordering::Relaxed);
+        if let Ok(dropped) = self.events_dropped.get_metric_with_label_values(&[sink, reason.word()]) {
+            dropped.inc_by(n);
+        }
+    }
+
+    /// Shows the series of a sink before anything is dropped.
+    pub fn sink_started(&self, sink: &'static str) {
+        for reason in Dropped::ALL {
+            self.events_dropped(sink, *reason, 0);
+        }
     }
 
     /// Spans were exported, or given up.
@@ -297,7 +309,7 @@ impl Metrics {
 
     /// How many events were given to the sinks, and how many were not written, since the start.
     pub fn events_total(&self) -> (u64, u64) {
-        (self.events.get(), self.events_dropped.total())
+        (self.events.get(), self.dropped_total.load(Ordering::Relaxed))
     }
 
     /// Prints all metrics in Prometheus' text format 0.0.4.
@@ -539,6 +551,7 @@ mod tests {
         metrics.policy_in_force("r", SystemTime::UNIX_EPOCH);
         metrics.interception(Interception::Off);
         metrics.interception_proven(true);
+        metrics.sink_started("stdout");
         metrics.policy_programmed(Some(true));
         metrics.credential_attached("anthropic");
         metrics.denied(Denied::ToolCall, "agents/coders/no-web", Verdict::Deny);

@@ -174,6 +174,13 @@ impl Gateway {
         prlimit(pid, Resource::Nofile, Rlimit { current: Some(current), maximum }).unwrap();
     }
 
+    /// Makes every write fail that would make a file longer than so many bytes, as on a full disk; none lets all succeed.
+    pub(crate) fn limit_files(&self, current: Option<u64>) {
+        let pid = Some(Pid::from_child(&self.child));
+        let maximum = getrlimit(Resource::Fsize).maximum;
+        prlimit(pid, Resource::Fsize, Rlimit { current, maximum }).unwrap();
+    }
+
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
     pub(crate) fn peak_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -20,6 +20,7 @@ pub(crate) struct Setup {
     policy: String,
     environment: Vec<(String, String)>,
     descriptors: Option<u64>,
+    has_full_disks: bool,
 }
 
 /// What a command said that has ended.
@@ -55,7 +56,15 @@ impl Setup {
         std::fs::create_dir(directory.path().join("credentials")).unwrap();
         std::fs::copy(upstreams.certificate_path(), directory.path().join("upstream-ca.pem")).unwrap();
         let environment = vec![("POSTERN_INTERCEPT".to_owned(), "1".to_owned())];
-        Self { directory, authority, settings, policy: policy(&[]), environment, descriptors: None }
+        Self {
+            directory,
+            authority,
+            settings,
+            policy: policy(&[]),
+            environment,
+            descriptors: None,
+            has_full_disks: false,
+        }
     }
 
     /// The same with this authority as Postern's own.
@@ -111,6 +120,12 @@ impl Setup {
         self
     }
 
+    /// Prepares the gateway for [`Gateway::limit_files`]: a write beyond the limit is an error, and no signal that ends it.
+    pub(crate) fn with_full_disks(mut self) -> Self {
+        self.has_full_disks = true;
+        self
+    }
+
     /// A setting by its place (`/timeouts/agentHead`); `Value::Null` takes it away.
     pub(crate) fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         let mut at = &mut self.settings;
@@ -163,10 +178,12 @@ impl Setup {
         std::fs::write(self.path().join("settings.yaml"), settings).unwrap();
         std::fs::write(self.path().join(POLICY), &self.policy).unwrap();
         let executable = env!("CARGO_BIN_EXE_postern");
-        let mut command = Command::new(self.descriptors.map_or(executable, |_| "/bin/sh"));
-        if let Some(hard) = self.descriptors {
-            let limited = format!("ulimit -Sn {} && ulimit -Hn {hard} && exec \"$0\" \"$@\"", hard / 2);
-            command.args(["-c", &limited, executable]);
+        let limits = self.descriptors.map(|hard| format!("ulimit -Sn {} && ulimit -Hn {hard} && ", hard / 2));
+        let ignores = self.has_full_disks.then(|| "trap '' XFSZ && ".to_owned());
+        let before: String = limits.into_iter().chain(ignores).collect();
+        let mut command = Command::new(if before.is_empty() { executable } else { "/bin/sh" });
+        if !before.is_empty() {
+            command.args(["-c", &format!("{before}exec \"$0\" \"$@\""), executable]);
         }
         command.args(arguments).current_dir(self.path()).env_clear();
         // What a gateway that is killed leaves behind goes with its files.

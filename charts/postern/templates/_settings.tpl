@@ -57,6 +57,10 @@
     "shutdown" (dict "grace" $gateway.shutdownGrace) -}}
 {{- /* Only written if it is set: an older gateway, which does not know this key, would refuse the whole file. */ -}}
 {{- if ne .Values.log.format "Text" }}{{ $_ := set $settings "log" .Values.log }}{{ end -}}
+{{- with $gateway.ledger }}{{ if .enabled -}}
+{{- $_ := set $settings "ledger" (dict
+    "path" "/var/lib/postern/ledger.db" "maxAge" .maxAge "maxBytes" .maxBytes "onPressure" .onPressure) -}}
+{{- end }}{{ end -}}
 {{- with $gateway.limits }}{{ $_ := set $settings "limits" . }}{{ end -}}
 {{- with $gateway.timeouts }}{{ $_ := set $settings "timeouts" . }}{{ end -}}
 {{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}

@@ -9,7 +9,7 @@ use crate::admin::status::{
 };
 use crate::admin::{GatewayStatus, Inspect};
 use crate::command::check::{Checked, Expected};
-use crate::ledger::store::StoreHealth;
+use crate::ledger::store::{Retention, StoreHealth};
 use crate::ledger::timestamp;
 use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
@@ -27,6 +27,8 @@ pub(super) struct GatewayHealth {
     pub(super) connections: usize,
     /// The health of the ledger's file, and whether events wait for it.
     pub(super) store: Option<(StoreHealth, bool)>,
+    /// How much of the ledger is kept.
+    pub(super) retention: Option<Retention>,
     /// Where the transparent listener is on.
     pub(super) prover: Option<Arc<RedirectProver>>,
 }

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::health::{GatewayFacts, GatewayHealth, ReloadError, ReloadFailure, UnreadableFiles, texts};
+use super::kept_ledger;
 use super::snapshot::{build, credentials, with_age};
 use super::trusted_roots::TrustedRootsWriter;
 use super::unreadable::{StreakNews, UnreadStreak};
@@ -166,13 +167,21 @@ impl FileReloader {
         gateway.metrics.policy_reloaded(Reload::Success);
     }
 
-    fn take_over(&mut self, gateway: &Gateway, checked: Checked) -> Result<(), Vec<Problem>> {
+    fn take_over(&mut self, gateway: &Gateway, mut checked: Checked) -> Result<(), Vec<Problem>> {
         let (facts, sources) = (GatewayFacts::of(&checked), checked.sources.clone());
         let before = gateway.snapshot();
+        let kept = before.settings.ledger.as_ref();
+        let new = checked.settings.ledger.as_ref();
+        let ledger = kept_ledger::carry_over(kept, new, self.surroundings.kubernetes);
+        checked.settings.ledger =
+            ledger.map_err(|problem| vec![problem.in_file(self.config.display().to_string())])?;
         let places = before.upstreams.places().clone();
         let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = texts(&snapshot.credentials.problems());
+        if let (Some(retention), Some(ledger)) = (&self.health.retention, &snapshot.settings.ledger) {
+            retention.change(&ledger.store());
+        }
         log::write_as(snapshot.settings.log.format);
         gateway.replace(snapshot);
         self.sources = sources;

@@ -63,6 +63,7 @@ impl Running {
         let metrics = Arc::new(Metrics::new().map_err(|error| vec![Problem::at("", error.to_string())])?);
         let workload = &checked.settings.policy.workload;
         let store = sinks.store.as_ref().map(|(_, health, blocks)| (health.clone(), *blocks));
+        let retention = sinks.store.as_ref().map(|(store, ..)| store.retention());
         let allowances = sinks.allowances();
         let sinks = sinks.start(workload, &metrics);
         let workload = (*workload != Workload::default()).then(|| Arc::new(workload.clone()));
@@ -93,6 +94,7 @@ impl Running {
             facts: Mutex::new(facts),
             connections: shares.connections,
             store,
+            retention,
             prover: settings.listeners.transparent.as_ref().map(|_| Arc::default()),
         });
         let (mark, before) = RunningMark::leave(socket(&settings));

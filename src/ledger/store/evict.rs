@@ -7,8 +7,19 @@ use rusqlite::{Connection, params};
 
 use super::{StoreError, StoreFile};
 
-/// How many rows one step takes away.
+/// How many rows one step takes away, and how many steps there are between two transactions of events.
 const STEP: i64 = 1_000;
+const STEPS: usize = 16;
+
+/// How many pages are given back to the file system between two transactions of events.
+const PAGES: u32 = 1_024;
+
+/// How many rows `evicted` keeps as they were written; with twice as many, older ones are put together.
+const NOTES: i64 = 1_024;
+
+/// Puts the older rows of each kind and rule together: what they say of the rows that are gone stays true.
+const MERGE: &str = "INSERT INTO evicted (kind, rule, first, last, rows, time) \
+    SELECT kind, rule, min(first), max(last), sum(rows), max(time) FROM evicted WHERE rowid <= ?1 GROUP BY kind, rule";
 
 /// Whose rows they are: the kind and the rule.
 type Share = (String, Option<String>);
@@ -23,19 +34,34 @@ impl StoreFile {
         for (share, rows) in shares {
             take(&transaction, &share, rows, ("AND time < ?4", Some(oldest)), now)?;
         }
+        merge_notes(&transaction)?;
         transaction.commit()?;
         Ok(())
     }
 
-    /// Takes rows away until the pages in use have at most so many bytes. A flood under one rule costs that rule's rows.
+    /// Takes rows away while the pages in use have more than so many bytes, and gives pages back while the file has more:
+    /// a part at a time, so that events do not wait for long. A flood under one rule costs that rule's rows.
     pub(super) fn evict_beyond(&mut self, now: u64, most: u64) -> Result<(), StoreError> {
-        if self.used_bytes()? <= most {
-            return Ok(());
+        if self.used_bytes()? > most {
+            self.evict_some(now, most)?;
         }
+        if self.pages("page_count")? > most {
+            // Each row is a page that was given back.
+            let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+            let mut pages = statement.query([])?;
+            while pages.next()?.is_some() {}
+        }
+        Ok(())
+    }
+
+    fn evict_some(&mut self, now: u64, most: u64) -> Result<(), StoreError> {
         let mut shares = shares(&self.connection, "", &[])?;
         // Some room at once, so that this is rare.
         let enough = most - most / 16;
-        while self.used_bytes()? > enough {
+        for _ in 0..STEPS {
+            if self.used_bytes()? <= enough {
+                break;
+            }
             let Some((share, rows)) = shares.iter_mut().max_by_key(|(_, rows)| **rows) else { break };
             if *rows == 0 {
                 break;
@@ -44,18 +70,35 @@ impl StoreFile {
             *rows -= step;
             let transaction = self.connection.transaction()?;
             take(&transaction, share, step, ("", None), now)?;
+            merge_notes(&transaction)?;
             transaction.commit()?;
         }
-        // Gives the pages back to the file system.
-        self.connection.execute_batch("PRAGMA incremental_vacuum(1024)")?;
         Ok(())
     }
 
     fn used_bytes(&self) -> Result<u64, StoreError> {
-        let pragma = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        let pages = pragma("page_count")? - pragma("freelist_count")?;
-        Ok(u64::try_from(pages * pragma("page_size")?).unwrap_or_default())
+        Ok(self.pages("page_count")?.saturating_sub(self.pages("freelist_count")?))
     }
+
+    /// The bytes of so many pages as this pragma says.
+    fn pages(&self, pragma: &str) -> Result<u64, StoreError> {
+        let value = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        Ok(u64::try_from(value(pragma)? * value("page_size")?).unwrap_or_default())
+    }
+}
+
+/// Bounds `evicted`.
+fn merge_notes(connection: &Connection) -> Result<(), StoreError> {
+    let count: i64 =
+        connection.prepare_cached("SELECT count(*) FROM evicted")?.query_row([], |row| row.get(0))?;
+    if count <= 2 * NOTES {
+        return Ok(());
+    }
+    let older = "SELECT rowid FROM evicted ORDER BY rowid DESC LIMIT 1 OFFSET ?1";
+    let newest_of_older: i64 = connection.query_row(older, params![NOTES], |row| row.get(0))?;
+    connection.execute(MERGE, params![newest_of_older])?;
+    connection.execute("DELETE FROM evicted WHERE rowid <= ?1", params![newest_of_older])?;
+    Ok(())
 }
 
 /// Counts the rows of each kind and rule.

@@ -50,6 +50,27 @@ pub struct StoreSettings {
     pub blocks: bool,
 }
 
+/// How much the ledger keeps; clones share it, and it may change while the store writes.
+#[derive(Debug, Clone)]
+pub struct Retention(Arc<Mutex<(Duration, u64)>>);
+
+impl Retention {
+    /// Takes over `maxAge` and `maxBytes` of other settings.
+    pub fn change(&self, settings: &StoreSettings) {
+        *self.lock() = (settings.max_age, settings.max_bytes);
+    }
+
+    /// How long events are kept, and the most bytes of file and WAL.
+    fn get(&self) -> (Duration, u64) {
+        *self.lock()
+    }
+
+    /// A poisoned lock is ignored: the state is one value.
+    fn lock(&self) -> MutexGuard<'_, (Duration, u64)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Why a file is not used as the ledger.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -122,6 +143,7 @@ impl StoreHealth {
 #[derive(Debug)]
 pub struct Store {
     settings: StoreSettings,
+    retention: Retention,
     health: StoreHealth,
     /// None after a failure, until the file is opened again.
     file: Option<StoreFile>,
@@ -169,8 +191,10 @@ impl Store {
         let lock = lock(&settings.path)?;
         let file = StoreFile::open(&settings.path)?;
         let allowances = Arc::new(spent::read(&file.connection, now())?);
+        let retention = Retention(Arc::new(Mutex::new((settings.max_age, settings.max_bytes))));
         Ok(Self {
             settings,
+            retention,
             health,
             file: Some(file),
             _lock: lock,
@@ -185,6 +209,11 @@ impl Store {
     /// What limits count, as the gateway before this one left it. The file keeps it from now on.
     pub fn allowances(&self) -> Arc<Allowances> {
         Arc::clone(&self.allowances)
+    }
+
+    /// How much is kept; changed, it holds from the next transaction on.
+    pub fn retention(&self) -> Retention {
+        self.retention.clone()
     }
 
     /// Whether limits have counted what the file does not have.
@@ -222,12 +251,11 @@ impl Store {
     }
 
     fn try_write(&mut self) -> Result<(), StoreError> {
-        let Self { settings, file, pending, allowances, upkeep, is_suspect, .. } = self;
+        let Self { settings, retention, file, pending, allowances, upkeep, is_suspect, .. } = self;
+        let (max_age, max_bytes) = retention.get();
         if let Some(open) = file
             && let Err(error) = open.check_place(&settings.path)
         {
-            // Closing must not write into the file that has this name now, nor take its WAL.
-            open.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             (*file, *is_suspect) = (None, true);
             return Err(error);
         }
@@ -244,12 +272,12 @@ impl Store {
             }
         };
         open.write(pending, allowances)?;
-        open.checkpoint(&settings.path, settings.max_bytes)?;
+        open.checkpoint(&settings.path, max_bytes)?;
         if upkeep.elapsed() >= UPKEEP {
             *upkeep = Instant::now();
-            open.evict_old(now().unix_millis(), settings.max_age)?;
+            open.evict_old(now().unix_millis(), max_age)?;
         }
-        open.evict_beyond(now().unix_millis(), most_file_bytes(settings.max_bytes))
+        open.evict_beyond(now().unix_millis(), most_file_bytes(max_bytes))
     }
 }
 
@@ -323,6 +351,8 @@ impl StoreFile {
         connection.busy_timeout(Duration::from_secs(5))?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        // The WAL is written back by this store alone: closing would write it into a file that turned out to be damaged.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Before the first table: so that the file can become smaller.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         // In a rollback journal until the tables are there: their header is in the file itself, whatever becomes of a WAL.
@@ -397,6 +427,8 @@ impl StoreFile {
     }
 
     fn end(&mut self) -> Result<(), StoreError> {
+        // An orderly end leaves the file alone, without a WAL beside it.
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         if let Some(start) = self.start {
             let ended = i64::try_from(now().unix_millis()).unwrap_or(i64::MAX);
             let set = "UPDATE starts SET ended = ?2 WHERE start = ?1";

@@ -175,6 +175,39 @@ fn a_flood_under_one_rule_evicts_nobody_elses_rows() {
 }
 
 #[test]
+fn what_is_noted_of_evicted_rows_is_bounded_and_stays_true() {
+    let (_place, path) = place();
+    drop(open(&path).unwrap());
+    let file = Connection::open(&path).unwrap();
+    let note = "INSERT INTO evicted VALUES ('Request', CASE WHEN ?1 % 3 THEN 'a/b/flood' END, ?1 * 10, ?1 * 10 + 9, 10, ?1)";
+    file.execute_batch("BEGIN").unwrap();
+    (0..5_000).for_each(|number| assert_eq!(file.execute(note, [number]).unwrap(), 1));
+    file.execute_batch("COMMIT").unwrap();
+    let mut store = open(&path).unwrap();
+    store.file.as_mut().unwrap().evict_old(now().unix_millis(), Duration::from_secs(60)).unwrap();
+    assert_eq!(count(&path, "evicted"), 1_024 + 2, "one for each rule, and the newest as they were");
+    let all = "(SELECT sum(rows) AS n, min(first) AS first, max(last) AS last FROM evicted) WHERE n = 50000 AND first = 0 AND last = 49999";
+    assert_eq!(count(&path, all), 1);
+    assert_eq!(count(&path, "evicted WHERE last - first > 9 AND rule IS NULL AND first = 0"), 1);
+}
+
+#[test]
+fn a_bound_that_is_lowered_while_the_store_writes_makes_the_file_smaller() {
+    let (_place, path) = place();
+    let large = StoreSettings { max_bytes: 4 * LEAST_BYTES, ..settings(&path) };
+    let (mut store, mut writer) = (Store::open(large, StoreHealth::default()).unwrap(), Writer::new());
+    (0..20_000).for_each(|_| writer.write(&mut store, "a/b/c").unwrap());
+    store.flush().unwrap();
+    store.file.as_mut().unwrap().truncate_wal().unwrap();
+    assert!(fs::metadata(&path).unwrap().len() > LEAST_BYTES);
+    store.retention().change(&settings(&path));
+    (0..10_000).for_each(|_| writer.write(&mut store, "a/b/c").unwrap());
+    store.close().unwrap();
+    assert!(fs::metadata(&path).unwrap().len() <= LEAST_BYTES);
+    assert_eq!(count(&path, "events WHERE sequence = 30000"), 1, "the newest stays");
+}
+
+#[test]
 fn rows_beyond_their_age_go() {
     let (_place, path) = place();
     let (mut store, mut writer) = (open(&path).unwrap(), Writer::new());

@@ -60,6 +60,23 @@ fn kubectl_is_told_the_author_s_container_and_the_author_s_own_word_stands() {
 }
 
 #[test]
+fn without_a_ledger_in_the_settings_a_pod_has_no_volume_for_one() {
+    let mut settings = settings();
+    settings.gateway.settings = settings.gateway.settings.replace("ledger:", "# ledger:");
+    let annotations = &Annotations::new();
+    let circumstances = InjectionFacts { settings: &settings, namespace: "agents", annotations, uid: UID };
+    // One that was injected while there was a ledger, and is made anew, loses its parts.
+    for pod in [pod("bare"), injected(&pod("bare"), UID)] {
+        let plain = patched(&pod, &mutate(&pod, &circumstances).unwrap());
+        let spec = plain["spec"].to_string();
+        assert!(!spec.contains("postern-ledger") && !spec.contains("POSTERN_LEDGER_BYTES"), "{spec}");
+        assert_eq!(validate(&plain, None, &circumstances), Vec::<String>::new());
+    }
+    let with = validate(&injected(&pod("bare"), UID), None, &circumstances);
+    assert!(with.iter().any(|problem| problem.contains("not as Postern made it")), "{with:?}");
+}
+
+#[test]
 fn injecting_twice_is_injecting_once() {
     for (name, pod) in corpus("injected") {
         let once = injected(&pod, UID);

@@ -72,6 +72,7 @@ pub fn mutate(pod: &Value, circumstances: &InjectionFacts<'_>) -> Result<Injecte
     let plan = InjectionPlan::of(pod, settings, *uid, Choices::asked(pod, annotations, settings))?;
     let mut edited = plan.carried_out(pod);
     name_default_container(&mut edited);
+    volumes::let_be_moved(&mut edited);
     Ok(Injected { patch: json_patch::diff(pod, &edited), warnings: plan.warnings(pod) })
 }
 

@@ -67,7 +67,7 @@ impl<'a> InjectionPlan<'a> {
         label(&mut edited);
         self.choices.annotate(&mut edited);
         volumes::remove_tokens(&mut edited);
-        volumes::place(&mut edited);
+        volumes::place(&mut edited, self.settings.gateway.ledger_bytes());
         trust::set(&mut edited, &self.own_roots);
         placeholders::set(&mut edited, &self.placeholders);
         hardening::harden(&mut edited);

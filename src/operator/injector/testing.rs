@@ -24,6 +24,7 @@ gateway:
   settings: |
     listeners: {transparent: {port: 15001}, explicit: {address: "127.0.0.1:15002"}, dns: {port: 15053}}
     admin: {address: "0.0.0.0:15090"}
+    ledger: {path: /var/lib/postern/ledger.db, maxBytes: 256MiB}
     policy: {path: /etc/postern/policy, workload: {namespace: {fromEnv: POSTERN_NAMESPACE}}}
 redirect: {resources: {requests: {cpu: 10m, memory: 16Mi}}, resourceBounds: {most: {cpu: "1", memory: 256Mi}}}
 injection: {hostPaths: [/srv/models], logLevels: [info, debug]}

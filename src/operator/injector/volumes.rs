@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::shape::{Located, agents, annotation, edit_agents, edit_list, is_true, list, put, spec, text};
+use super::shape::{
+    Located, agents, annotation, edit_agents, edit_list, edit_object, is_true, list, put, spec, text,
+};
 use crate::operator::settings::Injection;
 use crate::pod;
 
@@ -14,6 +16,15 @@ pub(super) const POD_INFO: &str = "postern-podinfo";
 pub(super) const RUN: &str = "postern-run";
 /// The volume with the certificates that agents trust. Agents mount it too.
 pub(super) const TRUST: &str = "postern-trust";
+
+/// The volume with the gateway's ledger.
+pub(super) const LEDGER: &str = "postern-ledger";
+
+/// How much larger the ledger's volume is than the ledger may become: the file, its WAL and what SQLite needs beside.
+const LEDGER_ROOM: u64 = 64 << 20;
+
+/// By this annotation the cluster's autoscaler is told which volumes on the node's disk keep no pod from being moved.
+const MOVABLE_VOLUMES: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 
 /// The kinds of volumes that a pod may have. The node mounts the others over the network itself, past the gateway.
 const KINDS: [&str; 7] =
@@ -36,11 +47,14 @@ const FORBIDDEN_PATHS: [&str; 9] = [
     "/run/netns",
 ];
 
-/// Adds Postern's volumes; replaces others with the same names.
-pub(super) fn place(pod: &mut Value) {
+/// Adds Postern's volumes; replaces others with the same names. `ledger` is the most bytes of a ledger, where there is one.
+pub(super) fn place(pod: &mut Value, ledger: Option<u64>) {
     let Some(spec) = pod.get_mut("spec") else { return };
     edit_list(spec, "volumes", |volumes| {
-        for ours in made() {
+        if ledger.is_none() {
+            volumes.retain(|volume| text(volume, "name") != LEDGER);
+        }
+        for ours in made().into_iter().chain(ledger.map(ledger_volume)) {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
             if let Some(theirs) = volumes.iter_mut().find(same_name) {
                 *theirs = ours;
@@ -89,9 +103,9 @@ pub(super) fn remove_tokens(pod: &mut Value) {
 /// Refuses volumes and mounts that lead past the gateway.
 pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
-    let ours: Vec<Value> = made().to_vec();
+    let ours = made();
     for volume in spec(pod).items("volumes") {
-        if ours.iter().any(|ours| text(ours, "name") == volume.name()) {
+        if volume.name() == LEDGER || ours.iter().any(|ours| text(ours, "name") == volume.name()) {
             continue;
         }
         if volume.name().starts_with(pod::CONTAINER_PREFIX) {
@@ -139,7 +153,7 @@ pub(super) fn kind(volume: &Value) -> &str {
 
 /// Postern's volumes, with the API server's defaults written out.
 fn made() -> [Value; 6] {
-    // In memory: an emptyDir on the node's disk would keep the cluster's autoscaler from moving the pod.
+    // In memory: an emptyDir on the node's disk would keep the cluster's autoscaler from moving the pod, unless it is told.
     let memory = json!({"medium": "Memory", "sizeLimit": "32Mi"});
     let field = |key: &str| json!({"path": key, "fieldRef": {"apiVersion": "v1", "fieldPath": format!("metadata.{key}")}});
     [
@@ -156,6 +170,40 @@ fn made() -> [Value; 6] {
         json!({"name": RUN, "emptyDir": memory}),
         json!({"name": TRUST, "emptyDir": memory}),
     ]
+}
+
+/// The volume of a ledger, on the node's disk: in memory it would count against the gateway's limit.
+fn ledger_volume(bytes: u64) -> Value {
+    json!({"name": LEDGER, "emptyDir": {"sizeLimit": mebibytes(bytes.saturating_add(LEDGER_ROOM))}})
+}
+
+/// An amount of bytes, rounded up to MiB, as the API server writes it.
+fn mebibytes(bytes: u64) -> String {
+    let mut amount = bytes.div_ceil(1 << 20);
+    let mut units = ["Mi", "Gi", "Ti"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    while amount.is_multiple_of(1_024)
+        && let Some(next) = units.next()
+    {
+        (amount, unit) = (amount / 1_024, next);
+    }
+    format!("{amount}{unit}")
+}
+
+/// Tells the cluster's autoscaler that it may move the pod, although the ledger is on the node's disk and goes with it. It
+/// guards nothing, so a pod that loses the word is still stored.
+pub(super) fn let_be_moved(pod: &mut Value) {
+    let has_ledger = list(&pod["spec"], "volumes").iter().any(|volume| text(volume, "name") == LEDGER);
+    let written = annotation(pod, MOVABLE_VOLUMES).to_owned();
+    let mut names: Vec<&str> = written.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if !has_ledger || names.contains(&LEDGER) {
+        return;
+    }
+    names.push(LEDGER);
+    let names = Value::from(names.join(","));
+    edit_object(pod, "metadata", |metadata| {
+        edit_object(metadata, "annotations", |annotations| put(annotations, MOVABLE_VOLUMES, names));
+    });
 }
 
 fn refuse_kind(volume: &Located<'_>, injection: &Injection) -> Option<String> {
@@ -255,4 +303,34 @@ pub(super) fn read_only(pod: &Value) -> BTreeSet<&str> {
         _ => false,
     });
     read_only.map(|volume| text(volume, "name")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_written_as_the_api_server_stores_them() {
+        for (bytes, text) in [
+            (320 << 20, "320Mi"),
+            (1 << 30, "1Gi"),
+            (1536 << 20, "1536Mi"),
+            ((8 << 20) + 1, "9Mi"),
+            (1 << 40, "1Ti"),
+        ] {
+            assert_eq!(mebibytes(bytes), text);
+        }
+    }
+
+    #[test]
+    fn the_autoscaler_is_told_of_the_ledger_beside_what_the_author_wrote() {
+        let told = |written: &str| {
+            let mut pod = json!({"metadata": {"annotations": {MOVABLE_VOLUMES: written}}, "spec": {"volumes": [{"name": LEDGER}]}});
+            let_be_moved(&mut pod);
+            pod["metadata"]["annotations"][MOVABLE_VOLUMES].as_str().unwrap().to_owned()
+        };
+        assert_eq!(told(""), LEDGER);
+        assert_eq!(told("cache, tmp"), "cache,tmp,postern-ledger");
+        assert_eq!(told("cache, postern-ledger"), "cache, postern-ledger");
+    }
 }

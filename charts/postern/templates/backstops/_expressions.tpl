@@ -160,6 +160,9 @@ mounts:
     - {name: postern-trust, mountPath: /run/postern-trust}
     - {name: postern-run, mountPath: /etc/hosts, readOnly: true, subPath: hosts}
     - {name: postern-run, mountPath: /etc/resolv.conf, readOnly: true, subPath: resolv.conf}
+    {{- if .Values.gateway.ledger.enabled }}
+    - {name: postern-ledger, mountPath: /var/lib/postern}
+    {{- end }}
 contexts:
   postern-redirect:
     allowPrivilegeEscalation: false
@@ -189,6 +192,9 @@ kept:
         - {path: annotations, fieldRef: {apiVersion: v1, fieldPath: metadata.annotations}}
   postern-run: {emptyDir: {medium: Memory}}
   postern-trust: {emptyDir: {medium: Memory}}
+  {{- if .Values.gateway.ledger.enabled }}
+  postern-ledger: {emptyDir: {}}
+  {{- end }}
 ports:
   - {name: postern-metrics, containerPort: {{ include "postern.adminPort" . }}, protocol: TCP}
 {{- end }}
