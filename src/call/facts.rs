@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallVerdict, KindsBy, Shape};
+use super::{CallVerdict, Kinds, KindsBy, Shape};
 use crate::id::Id;
 
 /// What a request asks for.
@@ -141,6 +141,8 @@ pub struct CallNote {
     pub custom: bool,
     /// How its kinds are known; none where it has none, and where its input would have told.
     pub kinds_by: Option<KindsBy>,
+    /// What it may do.
+    pub kinds: Kinds,
     /// What came of the input, in bytes.
     pub input_bytes: u64,
     /// SHA-256 of the input as it was sent, in hex; none where the call was denied before it came.

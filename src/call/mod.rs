@@ -20,4 +20,7 @@ pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
 pub use shell::{ShellFacts, ShellTerms, SimpleCommand};
 pub use terms::{Denial, DenialForm, HostedAction, HostedToolVerdict, Judgement, Terms};
-pub use tool::{Advice, CallVerdict, Facts, Input, Judge, Kind, KindsBy, Spelling, Start, Tool, ToolCall};
+pub use tool::{
+    Advice, ByFacts, CallVerdict, Facts, FactsDeny, Input, Judge, Kind, Kinds, KindsBy, SeenCall, Spelling,
+    Start, Tool, ToolCall,
+};

@@ -22,6 +22,53 @@ pub enum Kind {
     Fetch,
 }
 
+impl Kind {
+    /// The word in policies, events and rules.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shell => "Shell",
+            Self::Read => "Read",
+            Self::Write => "Write",
+            Self::Fetch => "Fetch",
+        }
+    }
+}
+
+/// Some kinds, each once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kinds([bool; 4]);
+
+impl Kinds {
+    const ALL: [Kind; 4] = [Kind::Shell, Kind::Read, Kind::Write, Kind::Fetch];
+
+    /// They, in one order.
+    pub fn iter(self) -> impl Iterator<Item = Kind> {
+        Self::ALL.into_iter().zip(self.0).filter_map(|(kind, has)| has.then_some(kind))
+    }
+
+    /// These, where there are any, else those.
+    #[must_use]
+    pub fn or(self, others: Self) -> Self {
+        if self == Self::default() { others } else { self }
+    }
+}
+
+impl FromIterator<Kind> for Kinds {
+    fn from_iter<T: IntoIterator<Item = Kind>>(kinds: T) -> Self {
+        let mut some = [false; 4];
+        for kind in kinds {
+            some[Self::ALL.iter().position(|known| *known == kind).unwrap_or_default()] = true;
+        }
+        Self(some)
+    }
+}
+
+impl From<&[Kind]> for Kinds {
+    fn from(kinds: &[Kind]) -> Self {
+        kinds.iter().copied().collect()
+    }
+}
+
 /// The tool that a call names: what is known when the call starts.
 #[derive(Debug, Clone, Copy)]
 pub struct Tool<'a> {
@@ -179,6 +226,16 @@ pub trait Judge: Send + Sync {
     /// Phase two: the call as a whole. It says the same as phase one where that decided.
     fn complete(&self, call: &ToolCall<'_>) -> CallVerdict;
 
+    /// Whether rules over facts could deny calls.
+    fn facts_deny(&self) -> FactsDeny {
+        FactsDeny::Never
+    }
+
+    /// What rules over the facts of the exchange say of a call, beside what is said of its tool and its input.
+    fn by_facts(&self, _call: &SeenCall<'_>) -> ByFacts {
+        ByFacts::Silent
+    }
+
     /// A call whose input nobody can know before it runs: it is denied where its input could make a difference.
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
         match self.start(tool) {
@@ -189,6 +246,56 @@ pub trait Judge: Send + Sync {
             }
         }
     }
+}
+
+/// Whether rules over facts could deny calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactsDeny {
+    Never,
+    /// All calls at one time or none: no such rule asks what is called.
+    Alike,
+    /// One call and not another.
+    ByCall,
+}
+
+/// A call as rules over facts see it.
+#[derive(Debug, Clone, Copy)]
+pub struct SeenCall<'a> {
+    pub name: &'a str,
+    pub namespace: Option<&'a str>,
+    pub kinds: Kinds,
+    /// Whether the kinds are certain, or might be others once the input is known.
+    pub has_all_kinds: bool,
+    /// The bytes of the whole input; none before it is complete.
+    pub input_bytes: Option<u64>,
+}
+
+impl<'a> SeenCall<'a> {
+    /// A call of which only the start is known.
+    pub fn start(tool: &Tool<'a>) -> Self {
+        let is_kindless = tool.kinds.is_empty() && tool.by == KindsBy::Catalogue;
+        // What a command reads, writes and fetches is for the input to tell.
+        let has_all_kinds = (tool.is_certain() || is_kindless) && !tool.kinds.contains(&Kind::Shell);
+        Self {
+            name: tool.name,
+            namespace: tool.namespace,
+            kinds: tool.kinds.into(),
+            has_all_kinds,
+            input_bytes: None,
+        }
+    }
+}
+
+/// What rules over facts say of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ByFacts {
+    /// No rule is asked about calls.
+    Silent,
+    /// It is for the whole call to tell; whether it may be denied then.
+    NeedsInput {
+        denies: bool,
+    },
+    Decided(Box<CallVerdict>),
 }
 
 /// What the start of a call decides.

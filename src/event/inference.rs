@@ -135,6 +135,9 @@ pub struct ToolCall {
     /// How the kinds by which it was judged are known: `Catalogue` or `Inferred`. None of a tool without a kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds_by: Option<Cow<'static, str>>,
+    /// What it may do: `Shell`, `Read`, `Write`, `Fetch`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Cow<'static, str>>,
     /// Of the input as it was sent, in hex; none where the call was denied before its input came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_sha256: Option<String>,
@@ -176,6 +179,7 @@ impl From<call::CallNote> for ToolCall {
             namespace: note.namespace.map(shortened),
             custom: note.custom,
             kinds_by: note.kinds_by.map(|by| by.as_str().into()),
+            kinds: note.kinds.iter().map(|kind| kind.as_str().into()).collect(),
             input_sha256: note.input_sha256,
             input_bytes: note.input_bytes,
             input: note.input,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::call::{Advice, CallVerdict, Judge, ShellTerms, Start, Tool, ToolCall};
+use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool, ToolCall};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
@@ -287,7 +287,8 @@ impl Snapshot {
     pub(crate) fn guards_like(&self, other: &Self) -> bool {
         let reading = |snapshot: &Self| {
             let policy = &snapshot.policy;
-            (snapshot.denies(true), policy.failure_open(), policy.tool_inputs(), snapshot.tool_input_bytes())
+            let denies = snapshot.denies(true) || policy.facts_deny_calls() != FactsDeny::Never;
+            (denies, policy.failure_open(), policy.tool_inputs(), snapshot.tool_input_bytes())
         };
         reading(self) == reading(other)
     }

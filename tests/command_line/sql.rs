@@ -61,7 +61,7 @@ fn what_is_no_question_is_refused() {
         ("CREATE TEMP TABLE t AS SELECT 1", "only one SELECT is answered"),
         ("SELECT * FROM pragma_database_list", "only one SELECT is answered"),
         ("SELECT load_extension('evil.so')", "not authorized"),
-        ("SELECT nothing FROM events", "no such column: nothing"),
+        ("SELECT nought FROM events", "no such column: nought"),
         ("", "only one SELECT is answered"),
     ] {
         let said = place.run(&["ledger", "query", "--ledger", "events.jsonl", "--sql", sql]);

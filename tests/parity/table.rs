@@ -65,6 +65,31 @@ pub(super) const TABLE: &[Case] = &[
         ],
     },
     Case {
+        title: "a rule in CEL over the name of a call",
+        spec: "rules: [{name: no-delete, when: 'event.kind == \"ToolCall\" && event.toolCall.name == \"delete_file\"', action: Deny}]",
+        calls: &[
+            call("delete_file", r#"{"id":7}"#, Deny("no-delete")),
+            call("get_weather", WEATHER, Allow(None)),
+        ],
+    },
+    Case {
+        title: "a rule in CEL over the length of an input",
+        spec: "rules: [{name: short, when: 'event.toolCall.inputBytes > 40', action: Deny}]",
+        calls: &[
+            call("get_weather", WEATHER, Deny("short")),
+            call("get_weather", r#"{"days":1}"#, Allow(None)),
+        ],
+    },
+    Case {
+        title: "a rule in CEL over the kinds of a call",
+        spec: "rules: [{name: no-runs, when: '\"Shell\" in event.toolCall.kinds', action: Audit}, {name: no-writes, when: '\"Write\" in event.toolCall.kinds', action: Deny}]",
+        calls: &[
+            call("Bash", r#"{"command":"ls","description":"look"}"#, Audit("no-runs")),
+            call("Write", r#"{"file_path":"/workspace/notes.md","content":"ok"}"#, Deny("no-writes")),
+            call("Read", r#"{"file_path":"/workspace/notes.md"}"#, Allow(None)),
+        ],
+    },
+    Case {
         title: "a wildcard",
         spec: "tools: [{name: no-shells, tools: ['mcp__shell__*'], action: Deny}]",
         calls: &[

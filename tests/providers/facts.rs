@@ -1,9 +1,9 @@
-//! Rules in CEL decide about requests to models by what their bodies say.
+//! Rules in CEL decide about requests to models, their answers and the calls in them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::setup::policy;
-use crate::support::upstream::Reply;
+use crate::support::upstream::{Reply, Seen};
 use crate::support::{Answer, Gateway, Pki, Setup, Upstream};
 
 const HOST: &str = "api.anthropic.com";
@@ -101,4 +101,178 @@ fn how_much_a_conversation_holds_is_known_to_rules_and_events() {
         gateway.wait_for_event("the record", |event| event["decision"]["rule"] == "agents/test/much");
     assert_eq!(recorded["provider"]["organization"], "org-1");
     assert_eq!(upstream.requests().len(), 2);
+}
+
+/// A gateway under rules, before a provider that answers so, in pieces where the request asks for a stream.
+fn answering(rules: &str, reply: impl Fn(bool) -> Reply + Send + Sync + 'static) -> (Gateway, Upstream) {
+    let upstreams = Pki::new("Upstream Test CA");
+    let answer = move |seen: &Seen| {
+        let asked: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
+        Some(reply(asked["stream"] == true))
+    };
+    let upstream = Upstream::build().identity(upstreams.leaf(&[HOST])).script(answer).start();
+    let text = policy(&[&format!("{{name: llm, hosts: [{HOST}], action: Inspect}}")])
+        .replace("podSelector", &format!("rules:\n{rules}  podSelector"));
+    let gateway = Setup::new(&upstreams).policy(&text).host(HOST, upstream.address()).start();
+    (gateway, upstream)
+}
+
+fn calling(command: &str, is_stream: bool) -> Reply {
+    let kind = if is_stream { "text/event-stream" } else { "application/json" };
+    Reply::of(200, call(command, is_stream)).header("content-type", kind)
+}
+
+/// The body of an answer that calls Bash with this command, whole or as a stream.
+fn call(command: &str, is_stream: bool) -> String {
+    let input = json!({"command": command});
+    let usage = json!({"input_tokens": 900, "output_tokens": 100});
+    let message = |content: Value, reason: Value| {
+        json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-other", "stop_sequence": null,
+            "content": content, "stop_reason": reason, "usage": usage,
+        })
+    };
+    if !is_stream {
+        let call = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": input});
+        return message(json!([call]), "tool_use".into()).to_string();
+    }
+    let block = json!({"type": "tool_use", "id": "t1", "name": "Bash", "input": {}});
+    let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
+    let events = [
+        json!({"type": "message_start", "message": message(json!([]), Value::Null)}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+        json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null}, "usage": usage}),
+        json!({"type": "message_stop"}),
+    ];
+    let text = |event: &Value| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap());
+    events.iter().map(text).collect()
+}
+
+fn ask_for(gateway: &Gateway, is_stream: bool) -> Answer {
+    let body = json!({
+        "model": "m", "max_tokens": 9, "stream": is_stream, "messages": [{"role": "user", "content": "go"}]
+    });
+    gateway.agent().request("POST", &format!("https://{HOST}/v1/messages"), &[], body.to_string().as_bytes())
+}
+
+#[test]
+fn a_call_for_which_a_rule_holds_is_replaced_by_a_text_that_names_the_rule() {
+    let (gateway, _upstream) = answering(
+        "    - {name: long, when: 'event.kind == \"ToolCall\" && event.toolCall.inputBytes > 90', action: Deny, \
+         reason: Too much at once}\n    \
+         - {name: runs, when: '\"Shell\" in event.toolCall.kinds && event.provider.model == \"m\"', action: Audit}\n",
+        |is_stream| calling(&format!("echo {}", "x".repeat(if is_stream { 90 } else { 91 })), is_stream),
+    );
+    for is_stream in [false, true] {
+        let answer = ask_for(&gateway, is_stream);
+        assert_eq!(answer.status, 200);
+        let text = answer.text();
+        for part in [
+            "[postern] Tool call blocked by policy",
+            "Rule: agents/test/long",
+            "Reason: Too much at once",
+            "this use of it is not",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("xxx"), "{text}");
+    }
+    let event = gateway.wait_for("ToolCall", "Deny");
+    assert_eq!(event["decision"]["rule"], "agents/test/long");
+    assert_eq!(event["toolCall"]["kinds"], json!(["Shell"]));
+    gateway.wait_for_event("the record of the other rule", |event| {
+        event["kind"] == "Policy"
+            && event["decision"]["rule"] == "agents/test/runs"
+            && event["toolCall"]["name"] == "Bash"
+    });
+}
+
+#[test]
+fn a_call_that_no_rule_denies_goes_on_byte_for_byte() {
+    let (gateway, _upstream) = answering(
+        "    - {name: long, when: 'event.toolCall.inputBytes > 90', action: Deny}\n    \
+         - {name: found, when: 'event.dlp.exists(f, f.confidence == \"High\")', action: Deny}\n",
+        |is_stream| calling("ls", is_stream),
+    );
+    for is_stream in [false, true] {
+        assert_eq!(ask_for(&gateway, is_stream).text(), call("ls", is_stream));
+    }
+    assert_eq!(gateway.wait_for("ToolCall", "Allow")["decision"].get("rule"), None);
+}
+
+#[test]
+fn a_call_is_denied_at_its_start_by_a_rule_that_asks_for_no_input() {
+    let (gateway, _upstream) = answering(
+        "    - {name: no-shell, when: 'event.toolCall.name.lowerAscii() == \"bash\"', action: Deny}\n",
+        |is_stream| calling("ls", is_stream),
+    );
+    for is_stream in [false, true] {
+        let text = ask_for(&gateway, is_stream).text();
+        assert!(text.contains("Rule: agents/test/no-shell"), "{text}");
+        assert!(text.contains("This tool is not available here."), "{text}");
+    }
+}
+
+#[test]
+fn an_answer_whose_head_a_rule_denies_is_refused_and_nothing_of_it_is_sent() {
+    let (gateway, _upstream) = answering(
+        "    - {name: account, when: 'has(event.provider.organization) && event.provider.organization != \"org-acme\"', \
+         action: Deny, reason: Not ours}\n    \
+         - {name: failed, when: 'event.kind == \"Response\" && event.http.status >= 400', action: Audit}\n",
+        |is_stream| calling("ls", is_stream).header("anthropic-organization-id", "org-else"),
+    );
+    for is_stream in [false, true] {
+        let answer = ask_for(&gateway, is_stream);
+        assert_eq!(answer.status, 403);
+        answer.assert_refused_by_provider("agents/test/account");
+        assert!(answer.text().contains("Not ours") && !answer.text().contains("msg_1"), "{}", answer.text());
+    }
+    let event = gateway.wait_for("Response", "Deny");
+    assert_eq!(event["decision"]["rule"], "agents/test/account");
+    assert_eq!(event["provider"]["organization"], "org-else");
+}
+
+#[test]
+fn what_an_answer_cost_is_recorded_at_its_end() {
+    for is_stream in [false, true] {
+        assert_recorded_at_its_end(is_stream);
+    }
+}
+
+fn assert_recorded_at_its_end(is_stream: bool) {
+    let (gateway, _upstream) = answering(
+        "    - {name: dear, when: 'event.usage.outputTokens >= 100 && event.provider.responseModel == \"claude-other\"', \
+         action: Audit, reason: Dear}\n    \
+         - {name: cheap, when: 'event.usage.outputTokens < 100', action: Audit}\n",
+        |is_stream| calling("ls", is_stream),
+    );
+    assert_eq!(ask_for(&gateway, is_stream).status, 200);
+    let recorded =
+        gateway.wait_for_event("the record", |event| event["decision"]["rule"] == "agents/test/dear");
+    assert_eq!(recorded["usage"]["outputTokens"], 100);
+    assert_eq!((&recorded["kind"], &recorded["decision"]["verdict"]), (&"Policy".into(), &"Audit".into()));
+    gateway.wait_for("Response", "Allow");
+    let told = |rule: &str| {
+        let events = gateway.events();
+        events.iter().filter(|event| event["decision"]["rule"] == format!("agents/test/{rule}")).count()
+    };
+    assert_eq!((told("dear"), told("cheap")), (1, 0));
+}
+
+#[test]
+fn calls_and_answers_go_on_under_audit_policies_and_are_recorded() {
+    let rules = "    - {name: shell, when: 'event.toolCall.inputBytes > 0', action: Deny}\n    \
+                 - {name: ok, when: 'event.kind == \"Response\" && event.http.status == 200', action: Deny}\n";
+    let (gateway, _upstream) =
+        answering(&format!("{rules}  enforcement: Audit\n"), |is_stream| calling("ls", is_stream));
+    for is_stream in [false, true] {
+        assert_eq!(ask_for(&gateway, is_stream).text(), call("ls", is_stream));
+    }
+    for rule in ["agents/test/shell", "agents/test/ok"] {
+        gateway.wait_for_event(rule, |event| {
+            event["decision"]["rule"] == rule && event["decision"]["verdict"] == "WouldDeny"
+        });
+    }
 }

@@ -163,6 +163,7 @@ mod tests {
             namespace: None,
             custom: false,
             kinds_by: None,
+            kinds: call::Kinds::default(),
             input_bytes: 0,
             input_sha256: None,
             input: None,

@@ -1,6 +1,10 @@
 //! What CEL's language definition says of the subset, case by case, and that the crate `cel` says the same.
 
+use std::{env, fs};
+
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::tests::compile;
 use super::{Facts, Failure};
@@ -139,6 +143,69 @@ fn the_subset_means_what_the_language_definition_says() {
     for (source, expected) in CASES {
         assert_eq!(&outcome(source), expected, "{source}");
     }
+}
+
+/// The official cases that the subset accepts.
+const OFFICIAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/policy/cel/conformance.json");
+
+/// `conformance.json`.
+#[derive(Serialize, Deserialize)]
+struct Official {
+    source: String,
+    license: String,
+    cases: Vec<OfficialCase>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OfficialCase {
+    name: String,
+    expression: String,
+    /// A bool, `int 1`, `string text`, or nothing for an error.
+    value: Value,
+}
+
+impl OfficialCase {
+    /// An expression that holds where the case has its value, and has no value where that is an error.
+    fn source(&self) -> String {
+        let expression = &self.expression;
+        match &self.value {
+            Value::Bool(true) => expression.clone(),
+            Value::Bool(false) => format!("!({expression})"),
+            Value::String(value) => match value.split_once(' ') {
+                Some(("int", number)) => format!("({expression}) == {number}"),
+                Some((_, text)) => format!("({expression}) == {}", Value::from(text)),
+                None => panic!("{}: {value}", self.name),
+            },
+            Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                format!("({expression}) == ({expression})")
+            }
+        }
+    }
+
+    fn holds(&self) -> bool {
+        match outcome(&self.source()) {
+            Is(value) => value && !self.value.is_null(),
+            Fails(_) => self.value.is_null(),
+            Refused => false,
+        }
+    }
+}
+
+#[test]
+fn the_official_cases_of_the_subset_hold() {
+    let mut official: Official = serde_json::from_str(&fs::read_to_string(OFFICIAL).unwrap()).unwrap();
+    if let Some(path) = env::var_os("POSTERN_CEL_CASES") {
+        official.cases = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        official.cases.retain(|case| outcome(&case.source()) != Refused);
+        fs::write(OFFICIAL, serde_json::to_string_pretty(&official).unwrap() + "\n").unwrap();
+    }
+    let failing: Vec<(&str, String)> = official
+        .cases
+        .iter()
+        .filter(|case| !case.holds())
+        .map(|case| (case.name.as_str(), format!("{}: {:?}", case.source(), outcome(&case.source()))))
+        .collect();
+    assert!(failing.is_empty() && official.cases.len() > 300, "{} cases, {failing:#?}", official.cases.len());
 }
 
 /// What the crate says; none where it cannot say: a function that it has in no build without `chrono`.

@@ -153,26 +153,26 @@ pub(super) const EVENT: &[Field] = &[
     field!("http.method", FieldType::Text(LABEL), "The method", f => text(f.method)),
     field!("http.path", FieldType::Text(PATH), "The path, without the query", f => text(f.path)),
     field!("http.version", FieldType::Text(WORD), "`HTTP/1.1` or `HTTP/2`", f => text(f.version)),
-    field!("http.status", FieldType::Int, "The answer's status", f => int(f.status.map(u64::from))),
+    field!("http.status", FieldType::Int, "The answer's status; of its calls too", f => int(f.status.map(u64::from))),
     field!("provider.name", FieldType::Text(LABEL), "The provider, as events name it: `anthropic`", f => text(f.provider)),
     field!("provider.api", FieldType::Text(LABEL), "The API: `messages`", f => text(f.api)),
     field!("provider.model", FieldType::Text(NAME), "The model that is asked", f => text(f.model)),
-    field!("provider.responseModel", FieldType::Text(NAME), "The model that answers; known at the answer's end", f => text(f.response_model)),
-    field!("provider.organization", FieldType::Text(NAME), "The organization that the request names in `openai-organization`", f => text(f.organization)),
+    field!("provider.responseModel", FieldType::Text(NAME), "The model that answered; known at the end of an answer", f => text(f.response_model)),
+    field!("provider.organization", FieldType::Text(NAME), "The organization: of a request what it names in `openai-organization`, of an answer what that names in `openai-organization` or `anthropic-organization-id`", f => text(f.organization)),
     field!("provider.models", FieldType::Texts(MODELS, NAME), "Every model that the request names, fallbacks too", f => texts(f.models)),
     field!("provider.stream", FieldType::Bool, "Whether a stream is asked for", f => bool(f.stream)),
     field!("provider.maxTokens", FieldType::Int, "The most tokens that the request asks for", f => int(f.max_tokens)),
-    field!("provider.tools", FieldType::Records(TOOLS, Record::Tool), "The tools that the request offers", f => (!f.tools.is_empty()).then_some(Value::List(List::Tools(f.tools)))),
-    field!("conversation.messages", FieldType::Int, "How many messages the request has", f => int(f.messages)),
+    field!("provider.tools", FieldType::Records(TOOLS, Record::Tool), "The tools that the request offers; of requests alone", f => (!f.tools.is_empty()).then_some(Value::List(List::Tools(f.tools)))),
+    field!("conversation.messages", FieldType::Int, "How many messages the request has; of requests alone, as the two below", f => int(f.messages)),
     field!("conversation.images", FieldType::Int, "How many images", f => int(f.images)),
     field!("conversation.toolResults", FieldType::Int, "How many results of tools", f => int(f.tool_results)),
-    field!("payload.bytes", FieldType::Int, "The bytes of the body; unknown while it streams without a length", f => int(f.payload_bytes)),
-    field!("usage.inputTokens", FieldType::Int, "Tokens, as the provider counts them; known at the answer's end", f => int(f.input_tokens)),
+    field!("payload.bytes", FieldType::Int, "The bytes of a request's body, unknown while it streams without a length; at the end of an answer the bytes that came", f => int(f.payload_bytes)),
+    field!("usage.inputTokens", FieldType::Int, "Tokens, as the provider counts them; known at the end of an answer", f => int(f.input_tokens)),
     field!("usage.outputTokens", FieldType::Int, "The same", f => int(f.output_tokens)),
     field!("usage.cacheReadTokens", FieldType::Int, "The same", f => int(f.cache_read_tokens)),
     field!("usage.cacheWriteTokens", FieldType::Int, "The same", f => int(f.cache_write_tokens)),
     field!("usage.reasoningTokens", FieldType::Int, "The same", f => int(f.reasoning_tokens)),
-    field!("toolCall.name", FieldType::Text(NAME), "The tool that the model calls", f => text(f.call_name)),
+    field!("toolCall.name", FieldType::Text(NAME), "The tool that the model calls, as it wrote the name; with a namespace `namespace.name`", f => text(f.call_name)),
     field!("toolCall.kinds", FieldType::Texts(KINDS, WORD), "`Shell`, `Read`, `Write`, `Fetch`: what the call may do", f => texts(f.call_kinds)),
     field!("toolCall.inputBytes", FieldType::Int, "The bytes of the call's input", f => int(f.call_input_bytes)),
     field!("dlp", FieldType::Records(FINDINGS, Record::Finding), "What detection found; empty in this version", f => (!f.dlp.is_empty()).then_some(Value::List(List::Findings(f.dlp)))),
@@ -180,9 +180,6 @@ pub(super) const EVENT: &[Field] = &[
     field!("spent.requestsThisMinute", FieldType::Int, "Requests to models in the last 60 seconds, of the pod and the credential", f => int(f.requests_this_minute)),
     field!("spent.denialsInARow", FieldType::Int, "Denied tool calls without an allowed one between, of the pod and the credential", f => int(f.denials_in_a_row)),
 ];
-
-/// The fields of which nothing is known yet, by the beginnings of their paths.
-const UNKNOWN: &[&str] = &["http.status", "provider.responseModel", "usage.", "toolCall.", "dlp"];
 
 /// The fields of an element of `event.provider.tools`.
 pub(super) const TOOL: &[Field] = &[
@@ -220,12 +217,6 @@ const fn element(
 }
 
 impl Field {
-    /// Whether the gateway knows it of a request. The others are of tool calls, answers and what is not built yet.
-    pub fn is_known(&self) -> bool {
-        let unknown = |prefix: &&str| self.path.starts_with(prefix);
-        !UNKNOWN.iter().any(unknown)
-    }
-
     /// The last part of its path.
     pub(super) fn name(&self) -> &'static str {
         self.path.rsplit('.').next().unwrap_or(self.path)

@@ -124,13 +124,12 @@ impl Expression {
         Evaluation::new(facts, self.cost.min(most_cost)).bool(&self.root)
     }
 
-    /// The fields that it reads and of which nothing is known yet, and where.
-    pub fn unknown_fields(&self) -> Vec<(&'static Field, usize)> {
+    /// The first field that it reads of those whose paths begin so, and where.
+    pub fn reads(&self, prefixes: &[&str]) -> Option<(&'static Field, usize)> {
         let mut fields = Vec::new();
         self.root.fields(&mut fields);
-        fields.retain(|(field, _)| !field.is_known());
-        fields.dedup_by_key(|(_, offset)| *offset);
-        fields
+        let mut read = fields.into_iter();
+        read.find(|(field, _)| prefixes.iter().any(|prefix| field.path.starts_with(prefix)))
     }
 
     /// The value that it has for every event of this kind and direction; none where other facts decide.

@@ -181,6 +181,26 @@ fn a_list_or_a_text_over_its_bound_is_a_failure() {
 }
 
 #[test]
+fn a_failure_tells_no_value_of_the_event() {
+    let canary = "canary".repeat(400);
+    let models = vec![canary.as_str(); 3];
+    let facts = Facts { model: Some(&canary), models: &models, path: Some("/canary"), ..facts() };
+    for source in [
+        "event.provider.model == 'x'",
+        "event.provider.models.all(m, m == 'x')",
+        "event.provider.models[7] == 'x'",
+        "1 / (size(event.http.path) - 7) == 1",
+        "9223372036854775807 + size(event.http.path) == 1",
+    ] {
+        let failure = compile(source).unwrap().holds(&facts, MOST_COST).unwrap_err();
+        assert!(
+            !failure.to_string().contains("canary") && !format!("{failure:?}").contains("canary"),
+            "{source}"
+        );
+    }
+}
+
+#[test]
 fn what_kind_and_direction_decide_is_known_at_load() {
     let stage = |source: &str, kind, direction| {
         compile(source).unwrap().settled(&Facts { kind, direction, ..Facts::default() })

@@ -80,7 +80,7 @@ impl Heading {
             Self::CallsRecorded => "Tool calls recorded",
             Self::McpTools => "MCP tools",
             Self::UnnamedCalls => "Tool calls that no rule names",
-            Self::Rules => "Rules over requests",
+            Self::Rules => "Rules over facts",
             Self::Unguarded => "Where tool rules do not hold",
             Self::AtProvider => "At the provider",
             Self::Credentials => "Credentials",

@@ -1,7 +1,7 @@
 //! One tool call while its input comes.
 
 use super::Gate;
-use crate::call::{CallVerdict, KindsBy};
+use crate::call::{CallVerdict, Kinds, KindsBy};
 use crate::id::Id;
 
 /// The form of a call's input.
@@ -46,6 +46,8 @@ pub struct PendingCall {
     pub(super) form: InputForm,
     /// How its kinds are known, if they are yet.
     pub(super) kinds_by: Option<KindsBy>,
+    /// What it may do, as far as that is known.
+    pub(super) kinds: Kinds,
     pub(super) phase: Phase,
     /// The verdict at its start, if that is final.
     pub(super) settled: Option<Box<CallVerdict>>,

@@ -4,7 +4,9 @@ use super::call::{CallHead, CallOutcome, InputForm, PendingCall, Phase};
 use super::decide::{self, CallJudgement};
 use super::note::{self, How};
 use super::{GuardSettings, refusal};
-use crate::call::{AnswerFacts, BlockedCall, CallNote, CallVerdict, KindsBy, Start};
+use crate::call::{
+    AnswerFacts, BlockedCall, ByFacts, CallNote, CallVerdict, FactsDeny, KindsBy, SeenCall, Start, Tool,
+};
 use crate::provider::kind;
 
 /// The one place through which a dialect's transcript asks about calls and reports facts.
@@ -26,7 +28,8 @@ pub struct Gate {
 
 impl Gate {
     pub fn new(settings: GuardSettings) -> Self {
-        let observes = !settings.judge.denies(settings.writes);
+        let denies = settings.judge.denies(settings.writes);
+        let observes = !denies && settings.judge.facts_deny() == FactsDeny::Never;
         Self {
             settings,
             observes,
@@ -86,6 +89,7 @@ impl Gate {
         }
         let ruling = self.ruling(&call);
         call.kinds_by = ruling.kinds_by.or(call.kinds_by);
+        call.kinds = ruling.kinds.or(call.kinds);
         let denied = ruling.verdict.decision.denies() && !self.observes;
         // A call inside a wrapper is blamed by its own name: the namespace is that of the wrapper.
         let namespace = call.namespace.as_deref().filter(|_| ruling.blamed.is_none());
@@ -159,7 +163,7 @@ impl Gate {
         let CallHead { id, name, namespace, form, is_hosted } = *head;
         let tool = kind::tool(name, namespace, form == InputForm::Text, &self.settings.offered);
         let kinds_by = Some(tool.by).filter(|by| !tool.kinds.is_empty() && *by != KindsBy::Possible);
-        let start = self.settings.judge.start(&tool);
+        let start = self.start(&tool);
         // Held: the input decides. Flows with a verdict: it is final. Flows without: it is asked at the end, for the note.
         let event = (self.settings.event_id)();
         let (phase, settled) = match start {
@@ -183,6 +187,7 @@ impl Gate {
             namespace,
             form,
             kinds_by,
+            kinds: tool.kinds.into(),
             phase,
             settled,
             event,
@@ -190,6 +195,27 @@ impl Gate {
             hosted: is_hosted,
             input,
             bytes,
+        }
+    }
+
+    /// Asks about a call by its tool, and by rules over facts as far as they need no input.
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        let judge = &*self.settings.judge;
+        let start = judge.start(tool);
+        if matches!(start, Start::Deny(_)) {
+            return start;
+        }
+        match (start, judge.by_facts(&SeenCall::start(tool))) {
+            (start, ByFacts::Silent) => start,
+            (_, ByFacts::NeedsInput { denies: true }) => Start::NeedsInput,
+            (Start::Allow(_), ByFacts::NeedsInput { denies: false }) => Start::Observe,
+            (start, ByFacts::NeedsInput { denies: false }) => start,
+            (_, ByFacts::Decided(decided)) if decided.decision.denies() => Start::Deny(*decided),
+            (Start::Allow(verdict), ByFacts::Decided(decided)) => {
+                Start::Allow(decide::together(verdict, *decided))
+            }
+            // They are asked again once the input is there.
+            (start, ByFacts::Decided(_)) => start,
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::testing::{EVENT, event_id, settings};
 use super::{CallHead, CallOutcome, Gate, GuardSettings, InputForm, PendingCall, Phase};
 use crate::call::{
-    Advice, CallVerdict, Inputs, Judge, Kind, KindsBy, Shape, ShellTerms, Start, Tool, ToolCall,
-    ToolDefinition,
+    Advice, ByFacts, CallVerdict, FactsDeny, Inputs, Judge, Kind, KindsBy, SeenCall, Shape, ShellTerms,
+    Start, Tool, ToolCall, ToolDefinition,
 };
 use crate::provider::kind::Offered;
 
@@ -307,4 +307,74 @@ fn a_tool_that_nobody_knows_is_held_and_judged_by_its_input() {
     let (call, phase) = streamed(&mut gate, "Bash", &[r#"{"command": "ls"}"#]);
     assert_eq!((phase, gate.finish(call)), (Phase::Held, CallOutcome::Passes));
     assert_eq!(gate.take_notes().pop().unwrap().kinds_by, Some(KindsBy::Catalogue));
+}
+
+/// Rules over facts that deny calls by their names, or by their length, and nothing else.
+struct ByRules {
+    denied: &'static str,
+    most: u64,
+}
+
+impl Judge for ByRules {
+    fn denies(&self, _: bool) -> bool {
+        false
+    }
+
+    fn shell(&self) -> ShellTerms {
+        ShellTerms::default()
+    }
+
+    fn start(&self, _: &Tool<'_>) -> Start {
+        Start::Allow(CallVerdict::allowed())
+    }
+
+    fn complete(&self, _: &ToolCall<'_>) -> CallVerdict {
+        CallVerdict::allowed()
+    }
+
+    fn facts_deny(&self) -> FactsDeny {
+        FactsDeny::ByCall
+    }
+
+    fn by_facts(&self, call: &SeenCall<'_>) -> ByFacts {
+        if call.name == self.denied {
+            return ByFacts::Decided(Box::new(denial()));
+        }
+        match call.input_bytes {
+            None => ByFacts::NeedsInput { denies: true },
+            Some(bytes) if bytes > self.most => ByFacts::Decided(Box::new(denial())),
+            Some(_) => ByFacts::Decided(Box::new(CallVerdict::allowed())),
+        }
+    }
+}
+
+#[test]
+fn rules_over_facts_deny_calls_wherever_they_stand() {
+    let fate = |name: &str, form, input: &str| {
+        let mut gate = Gate::new(settings(ByRules { denied: "Denied", most: 200 }));
+        let outcome = gate.whole(&CallHead { form, ..CallHead::new("1", name) }, input);
+        matches!(outcome, CallOutcome::Denied(_))
+    };
+    assert!(fate("Denied", InputForm::Json, "{}"));
+    assert!(!fate("Other", InputForm::Json, "{}"));
+    assert!(fate("Other", InputForm::Json, &format!(r#"{{"a":"{}"}}"#, "x".repeat(200))));
+    let parallel =
+        |name: &str| format!(r#"{{"tool_uses":[{{"recipient_name":"{name}","parameters":{{}}}}]}}"#);
+    assert!(fate("multi_tool_use.parallel", InputForm::Json, &parallel("functions.Denied")));
+    assert!(!fate("multi_tool_use.parallel", InputForm::Json, &parallel("functions.Other")));
+    assert!(fate("exec", InputForm::Text, "await tools.Denied({});"));
+    assert!(!fate("exec", InputForm::Text, "await tools.Other({});"));
+    // What a script computes is not known, and a rule asks how long it is.
+    assert!(fate("exec", InputForm::Text, "await tools.Other(f());"));
+    assert!(fate("exec", InputForm::Text, "tools[name]({});"));
+}
+
+#[test]
+fn a_call_is_held_while_a_rule_waits_for_its_input() {
+    let mut gate = Gate::new(settings(ByRules { denied: "Denied", most: 3 }));
+    assert!(matches!(gate.begin(&CallHead::new("1", "Denied")).phase(), Phase::Denied(_)));
+    let mut call = gate.begin(&CallHead::new("2", "Other"));
+    assert_eq!(call.phase(), &Phase::Held);
+    call.push(r#"{"a":1}"#, &mut gate);
+    assert!(matches!(gate.finish(call), CallOutcome::Denied(_)));
 }

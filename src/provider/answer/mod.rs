@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 pub(in crate::provider) use blocks::{BlockDialect, BlockKind, BlockStart, Blocks, MessageCalls};
 pub use call::{CallHead, CallOutcome, InputForm, PendingCall, Phase};
-pub use decide::ask;
+pub use decide::{AskedCall, ask};
 pub use gate::Gate;
 pub use guard::Guard;
 pub use part::{AnswerPart, Out, Received, StreamEvent};

@@ -32,7 +32,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 
 use crate::call::name::{NO_NAMESPACE, cut, plain};
-use crate::call::{Facts, Input, Kind, KindsBy, Shape, ShellTerms, Spelling, Tool, ToolCall};
+use crate::call::{Facts, Input, Kind, Kinds, KindsBy, Shape, ShellTerms, Spelling, Tool, ToolCall};
 use crate::fold::fold;
 use crate::wire::json;
 use catalogue::{CATALOGUE, CatalogueEntry, GENERIC, InputLayout, KINDLESS};
@@ -94,6 +94,12 @@ impl<'a> ReadCall<'a> {
             });
         }
         Self { tool, facts, derived }
+    }
+
+    /// What the call may do: what its input says, else what its tool may do.
+    pub fn kinds(&self) -> Kinds {
+        let Some(facts) = &self.facts else { return self.tool.kinds.into() };
+        facts.iter().chain(&self.derived).map(|facts| facts.kind).collect()
     }
 
     /// What is asked about the call: once for each kind that it is, else about the tool alone.

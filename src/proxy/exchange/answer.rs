@@ -8,12 +8,12 @@ use http_body::Body as _;
 use super::buffer::{self, BufferError};
 use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
+use super::judge::{ExchangeJudge, PolicyInForce};
 use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
 use super::reply;
-use crate::call::{
-    CallVerdict, Denial, Judge, Normalization, ShellTerms, Start, Tool, ToolCall, ToolDefinition,
-};
+use super::rules::ExchangeFacts;
+use crate::call::{Denial, FactsDeny, Judge, Normalization, ToolDefinition};
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::ledger::fresh_id;
@@ -32,6 +32,8 @@ pub(crate) struct ResponseGuard<'a> {
     pub(crate) snapshot: &'a Arc<Snapshot>,
     pub(crate) model_request: &'a ModelRequest,
     pub(crate) allowance: &'a Allowance,
+    /// What rules know of the exchange, where any is asked about it.
+    pub(crate) facts: Option<&'a Arc<ExchangeFacts>>,
 }
 
 impl ResponseGuard<'_> {
@@ -77,11 +79,10 @@ impl ResponseGuard<'_> {
         Ok(response)
     }
 
-    /// Returns the guard for the messages of a WebSocket.
-    pub(crate) fn guard_messages(&self) -> Option<EnforcedGuard> {
+    /// Returns the guard for the messages of a WebSocket, whose calls are judged so.
+    pub(crate) fn guard_messages(&self, judge: Arc<PolicyInForce>) -> Option<EnforcedGuard> {
         let transcript =
             self.model_request.adapter.transcript(&self.model_request.asked(), &self.model_request.facts)?;
-        let judge = Arc::new(PolicyInForce(Arc::clone(self.session)));
         // The tools are named later, message by message.
         let settings = self.settings(judge, true, &[]);
         Some(self.guard(transcript, Framing::Whole, settings))
@@ -96,7 +97,11 @@ impl ResponseGuard<'_> {
         let framing =
             self.model_request.adapter.framing(&asked, facts, &content_type.trim().to_ascii_lowercase());
         let events = self.model_request.adapter.framing(&asked, facts, "text/event-stream");
-        let judge: Arc<Snapshot> = Arc::clone(self.snapshot);
+        let snapshot = Arc::clone(self.snapshot);
+        let judge: Arc<dyn Judge> = match self.facts.map(Arc::clone) {
+            Some(facts) => Arc::new(ExchangeJudge { snapshot, facts }),
+            None => snapshot,
+        };
         let settings = self.settings(judge, facts.writes, &facts.tools);
         let guard = self.guard(transcript, framing, settings);
         Some(FramedGuard { guard, framing, events })
@@ -116,7 +121,8 @@ impl ResponseGuard<'_> {
     fn settings(&self, judge: Arc<dyn Judge>, writes: bool, tools: &[ToolDefinition]) -> GuardSettings {
         let limits = &self.snapshot.settings.limits;
         let policy = self.snapshot.policy();
-        let offered = match (judge.denies(writes), judge.shell().prefers_file_tools) {
+        let denies = judge.denies(writes) || judge.facts_deny() == FactsDeny::ByCall;
+        let offered = match (denies, judge.shell().prefers_file_tools) {
             (false, _) => Offered::default(),
             (true, false) => Offered::new(tools),
             (true, true) => Offered::with_file_tools(tools),
@@ -206,31 +212,6 @@ impl ResponseGuard<'_> {
             BufferError::Coded(error) => Denial::unparseable("the answer", error).into(),
             BufferError::Stopped(stop) => stop,
         }
-    }
-}
-
-/// Judges the calls of a WebSocket by the policy in force, which may have changed since it was opened.
-struct PolicyInForce(Arc<Session>);
-
-impl Judge for PolicyInForce {
-    fn denies(&self, writes: bool) -> bool {
-        self.0.gateway.snapshot().denies(writes)
-    }
-
-    fn shell(&self) -> ShellTerms {
-        self.0.gateway.snapshot().shell()
-    }
-
-    fn start(&self, tool: &Tool<'_>) -> Start {
-        self.0.gateway.snapshot().start(tool)
-    }
-
-    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
-        self.0.gateway.snapshot().complete(call)
-    }
-
-    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
-        self.0.gateway.snapshot().unknown(tool)
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::answer::ResponseGuard;
 use super::enforce::{Allowance, EnforcedGuard};
+use super::judge::PolicyInForce;
 use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
 use crate::call::Denial;
@@ -33,6 +34,8 @@ pub(crate) struct Conversation {
     pub(crate) model_request: ModelRequest,
     pub(crate) allowance: Allowance,
     pub(crate) secrets: Option<Arc<SecretMatcher>>,
+    /// Judges the calls of the provider's messages.
+    pub(crate) judge: Arc<PolicyInForce>,
 }
 
 /// What both directions use.
@@ -64,9 +67,11 @@ impl Conversation {
             snapshot,
             model_request: &self.model_request,
             allowance: &self.allowance,
+            facts: None,
         };
+        let judge = Arc::clone(&self.judge);
         let message_guard =
-            guard.guard_messages().ok_or_else(|| io::Error::other("nothing is said there"))?;
+            guard.guard_messages(judge).ok_or_else(|| io::Error::other("nothing is said there"))?;
         let (from_agent, to_agent) = tokio::io::split(agent);
         let (from_upstream, to_upstream) = tokio::io::split(upstream);
         let shared = Directions {
@@ -136,9 +141,10 @@ impl Conversation {
             dialect: self.model_request.dialect,
         };
         let read = reader.message(&self.model_request.asked(), &text, &self.allowance, &mut record);
-        let read = read.and_then(|text| {
+        let read = read.and_then(|(text, facts)| {
             let recorded = self.allowance.admit(snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
+            facts.into_iter().for_each(|facts| self.judge.asked(facts));
             Ok(text)
         });
         match read {

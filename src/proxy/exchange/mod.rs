@@ -7,6 +7,7 @@ mod credentials;
 mod decide;
 pub(crate) mod enforce;
 pub(crate) mod head;
+mod judge;
 pub(crate) mod model_request;
 mod overrides;
 pub(crate) mod preview;
@@ -25,6 +26,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::filter::scrub::{self, SecretMatcher};
+use crate::policy::rule::Place;
 use crate::proxy::agent_door;
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
@@ -39,10 +41,11 @@ use conversation::Conversation;
 use credentials::OutboundBody;
 use decide::{HeadDecision, InboundRequest, RequestPlan, RulesInForce};
 use enforce::Allowance;
+use judge::PolicyInForce;
 use model_request::{ModelRequest, RequestReader, exhausted};
-use record::Record;
+use record::{EndRules, Record};
 use response::switches_protocols;
-use rules::RuleQuestion;
+use rules::ExchangeFacts;
 use target::UpstreamTarget;
 use upgrade::{Socket, SocketTraffic, Upgrade};
 
@@ -96,7 +99,7 @@ impl Exchange<'_> {
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let allowance = plan.target.allowance(&self.session.gateway);
         let (model_request, body) = self.read(&mut parts, &plan, record).await?;
-        self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
+        let facts = self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
         if model_request.is_some() && !plan.is_upgrade {
             let recorded = allowance.admit(self.snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
@@ -114,22 +117,23 @@ impl Exchange<'_> {
         let method = request.method().clone();
         let answer = match (self.send(request, &target, upgrade.is_some(), record).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
-                let traffic = self.traffic(model_request, allowance, secrets);
+                let facts = self.begin_answer(&response, facts, record)?;
+                let traffic = self.traffic((model_request, facts), allowance, secrets);
                 let (response, socket) = upgrade.join(self.session, target.origin, response, traffic)?;
-                record.answer_begun(response.status().as_u16(), response.headers());
                 return Ok(Answered::Socket(response, socket));
             }
             (answer, _) => answer,
         };
         let mut response = response::receive(answer, self.session, &self.snapshot)?;
-        record.answer_begun(response.status().as_u16(), response.headers());
+        let facts = self.begin_answer(&response, facts, record)?;
         if secrets.is_some() {
             // Before the guard reads the answer, which makes the head say UTF-8.
             response::check_charset(&response, &method)?;
         }
         if let Some(model_request) = &model_request {
             let (session, snapshot) = (self.session, &self.snapshot);
-            let guard = ResponseGuard { session, snapshot, model_request, allowance: &allowance };
+            let (allowance, facts) = (&allowance, facts.as_ref());
+            let guard = ResponseGuard { session, snapshot, model_request, allowance, facts };
             response = guard.guard_response(response, record).await?;
         }
         if let Some(secrets) = secrets {
@@ -207,29 +211,48 @@ impl Exchange<'_> {
         Ok((Some(model_request), Some(body)))
     }
 
-    /// Asks the rules over facts. A WebSocket to a model is asked about here, and each of its requests by itself.
+    /// Asks the rules over facts, and returns the facts where any rule is asked later. A WebSocket to a model is asked
+    /// about here, and each of its requests by itself, for which another policy may be in force.
     fn ask_rules(
         &self,
         parts: &Parts,
         (model_request, body): (Option<&ModelRequest>, Option<&RequestBody>),
         allowance: &Allowance,
         record: &Record,
-    ) -> Result<(), Stop> {
+    ) -> Result<Option<ExchangeFacts>, Stop> {
+        let is_conversation = model_request.is_some() && body.is_none();
+        if !(self.snapshot.policy().has_rules() || is_conversation) {
+            return Ok(None);
+        }
+        let asked = model_request.map(|model_request| &model_request.facts);
+        let facts = ExchangeFacts::of(self.session, allowance, (parts.uri.path(), asked), record);
         let streamed = self.incoming.as_ref().filter(|incoming| !incoming.is_end_stream());
         let payload = match (body.and_then(RequestBody::bytes), streamed) {
             (Some(whole), _) => Some(record.announced().unwrap_or(whole.len() as u64)),
             (None, Some(streamed)) => streamed.size_hint().exact(),
             (None, None) => Some(0),
         };
-        let question = RuleQuestion {
-            session: self.session,
-            snapshot: &self.snapshot,
-            allowance,
-            path: parts.uri.path(),
-            asked: model_request.map(|model_request| &model_request.facts),
-            payload,
-        };
-        Ok(question.ask(record)?)
+        facts.ask_request(&self.snapshot, asked, payload, record)?;
+        Ok(Some(facts))
+    }
+
+    /// Records the head of the answer, and asks the rules about it. Returns the facts for its calls and its end.
+    fn begin_answer<B>(
+        &self,
+        response: &Response<B>,
+        facts: Option<ExchangeFacts>,
+        record: &mut Record,
+    ) -> Result<Option<Arc<ExchangeFacts>>, Stop> {
+        record.answer_begun(response.status().as_u16(), response.headers());
+        let Some(mut facts) = facts else { return Ok(None) };
+        facts.answered(record);
+        facts.ask_answer(&self.snapshot, record)?;
+        let facts = Arc::new(facts);
+        if self.snapshot.policy().has_rules_at(Place::End) {
+            let snapshot = Arc::clone(&self.snapshot);
+            record.ask_at_end(EndRules { snapshot, facts: Arc::clone(&facts) });
+        }
+        Ok(Some(facts))
     }
 
     /// Removes and adds the fields of the hop to the upstream.
@@ -265,18 +288,20 @@ impl Exchange<'_> {
     /// Returns how the traffic of a WebSocket is treated: to a model its messages are read.
     fn traffic(
         &self,
-        model_request: Option<ModelRequest>,
+        asked: (Option<ModelRequest>, Option<Arc<ExchangeFacts>>),
         allowance: Allowance,
         secrets: Option<Arc<SecretMatcher>>,
     ) -> SocketTraffic {
-        let Some(model_request) = model_request else { return SocketTraffic::Bytes(secrets) };
+        let (Some(model_request), facts) = asked else { return SocketTraffic::Bytes(secrets) };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
+        let judge = Arc::new(PolicyInForce::new(self.session, facts));
         SocketTraffic::Conversation(Box::new(Conversation {
             session,
             snapshot,
             model_request,
             allowance,
             secrets,
+            judge,
         }))
     }
 

@@ -11,11 +11,12 @@ use super::buffer::{self, BufferError};
 use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
-use super::rules::RuleQuestion;
+use super::rules::ExchangeFacts;
 use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
+use crate::policy::rule::Place;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::request::{self, EditedRequest};
 use crate::proxy::body::request::RequestBody;
@@ -100,39 +101,35 @@ impl RequestReader<'_> {
         Ok((model_request, RequestBody::whole(edited, Some(reserved))))
     }
 
-    /// Decides about a message of a WebSocket, by the rules over its facts too. Returns the text to send.
+    /// Decides about a message of a WebSocket, by the rules over its facts too. Returns the text to send, and the facts
+    /// for the answer; none where the message cannot be read and nothing is enforced.
     pub(crate) fn message(
         &self,
         asked: &ModelRequestHead<'_>,
         text: &Bytes,
         allowance: &Allowance,
         record: &mut Record,
-    ) -> Result<Bytes, Denial> {
+    ) -> Result<(Bytes, Option<ExchangeFacts>), Denial> {
         let drafted = match self.draft(asked, text) {
             Ok(drafted) => drafted,
             Err(denial) if self.snapshot.policy().audit_only() => {
                 record.emit_audit(&denial.decision.into_would_deny());
-                return Ok(text.clone());
+                return Ok((text.clone(), None));
             }
             Err(denial) => return Err(denial),
         };
         record.model_request_read(&drafted.facts);
         record.emit_audits(drafted.recorded);
-        let question = RuleQuestion {
-            session: self.session,
-            snapshot: self.snapshot,
-            allowance,
-            path: asked.path,
-            asked: Some(&drafted.facts),
-            payload: Some(text.len() as u64),
-        };
-        question.ask(record)?;
+        let facts = ExchangeFacts::of(self.session, allowance, (asked.path, Some(&drafted.facts)), record);
+        if self.snapshot.policy().has_rules_at(Place::Request) {
+            facts.ask_request(self.snapshot, Some(&drafted.facts), Some(text.len() as u64), record)?;
+        }
         if let Some(conversation) = &drafted.facts.answered_conversation {
             self.session.gateway.blocked.forget(conversation);
         }
-        let Some(edited) = drafted.body.map(Bytes::from) else { return Ok(text.clone()) };
+        let Some(edited) = drafted.body.map(Bytes::from) else { return Ok((text.clone(), Some(facts))) };
         record.body_edited(self.transforms(&drafted.changes, text, &edited));
-        Ok(edited)
+        Ok((edited, Some(facts)))
     }
 
     /// Returns the request as far as its head tells.

@@ -10,6 +10,7 @@ use http::{HeaderMap, header};
 
 use super::decide::HeadFacts;
 use super::reply;
+use super::rules::{EndedAnswer, ExchangeFacts};
 use super::target::UpstreamTarget;
 use crate::call::{self, AnswerFacts, CallNote, Denial, Normalization, RequestFacts, Service};
 use crate::decision::{Decision, Verdict};
@@ -19,6 +20,7 @@ use crate::provider::answer::BrokenAnswer;
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Failure, Refusal};
 use crate::proxy::inbound::session::{Busy, Session};
+use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::Origin;
 use crate::telemetry::metrics::Timings;
 
@@ -41,12 +43,18 @@ const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-i
 
 /// What the events of an exchange say of its request.
 pub(crate) struct RecordedRequest<'a> {
-    pub(crate) session: &'a str,
+    pub(crate) session: &'a Arc<str>,
     pub(crate) trace: Option<TraceParent>,
-    pub(crate) destination: &'a event::Destination,
+    pub(crate) destination: &'a Arc<event::Destination>,
     pub(crate) http: &'a Http,
     pub(crate) provider: Option<&'a event::Provider>,
     pub(crate) conversation: Option<event::Conversation>,
+}
+
+/// Rules about the end of an answer, with what is known of it before.
+pub(crate) struct EndRules {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) facts: Arc<ExchangeFacts>,
 }
 
 /// One exchange. Dropping it ends it: an agent that hangs up is recorded too.
@@ -86,6 +94,8 @@ pub(crate) struct Record {
     encoding: Option<String>,
     failure: Option<Cow<'static, str>>,
     transforms: Vec<Transform>,
+    /// The rules that are asked when the answer has ended.
+    end_rules: Option<EndRules>,
     /// The name of the credential that the request was given.
     credential: Option<Arc<str>>,
 }
@@ -124,6 +134,7 @@ impl Record {
             encoding: None,
             failure: None,
             transforms: Vec::new(),
+            end_rules: None,
             credential: None,
         }
     }
@@ -362,6 +373,25 @@ impl Record {
         self.end()
     }
 
+    /// Has these rules asked when the answer has ended.
+    pub(crate) fn ask_at_end(&mut self, rules: EndRules) {
+        self.end_rules = Some(rules);
+    }
+
+    /// Emits what rules record of an answer that has ended.
+    fn emit_end_audits(&mut self) {
+        let Some(EndRules { snapshot, facts }) = self.end_rules.take() else { return };
+        let model = self.provider.as_ref().and_then(|provider| provider.response_model.as_deref());
+        let audits =
+            facts.ask_end(&snapshot, &EndedAnswer { model, usage: self.usage, bytes: self.received });
+        for decision in audits {
+            let mut event = self.event(fresh_id(), Kind::Policy, decision);
+            event.direction = event::Direction::Inbound;
+            event.usage = (&self.usage).into();
+            self.session.gateway.emit(event);
+        }
+    }
+
     /// The head of the answer has come.
     pub(crate) fn answer_begun(&mut self, status: u16, head: &HeaderMap) {
         self.http.status = Some(status);
@@ -412,6 +442,7 @@ impl Record {
             return id;
         }
         self.count_tokens();
+        self.emit_end_audits();
         let mut event = self.event(id, Kind::Response, self.verdict.clone());
         event.usage = (&self.usage).into();
         event.direction = event::Direction::Inbound;

@@ -21,7 +21,7 @@ fn called(policy: &Policy, tool: &str, input: &Value) -> String {
             Input::Json(other)
         }
     };
-    ruled(&ask(policy, &Offered::default(), (tool, None), input, &[]).0.decision)
+    ruled(&ask(policy, &Offered::default(), (tool, None), input, &[]).verdict.decision)
 }
 
 fn bash(policy: &Policy, command: &str) -> String {
@@ -364,7 +364,7 @@ fn a_file_tools_work_is_left_to_it_where_it_is_offered() {
     };
     let asked = |offered: &Offered, command: &str| {
         let input = json!({ "command": command });
-        let decision = ask(&native, offered, ("Bash", None), Input::Json(&input), &[]).0.decision;
+        let decision = ask(&native, offered, ("Bash", None), Input::Json(&input), &[]).verdict.decision;
         (ruled(&decision), decision.why().to_owned())
     };
     let claude = offering(&["Bash", "Grep", "Read", "Write"]);

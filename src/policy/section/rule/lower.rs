@@ -3,9 +3,10 @@
 use regex::Regex;
 
 use super::super::{Lowering, Problems, text};
-use super::FactRule;
+use super::place::Places;
 use super::written::Rule;
-use crate::policy::cel::{self, Expression, Mistake, Regexes};
+use super::{CallReads, FactRule};
+use crate::policy::cel::{Expression, Mistake, Regexes};
 use crate::policy::condition::{RegexBudget, compile};
 use crate::problem::Problem;
 use crate::yaml::field;
@@ -46,41 +47,27 @@ fn rule(
         problems.add(when, "is required: an expression, as in event.http.method == \"POST\"");
         return None;
     };
-    let expression = match Expression::compile(source, &mut Budgeted(budget)).and_then(known) {
-        Ok(expression) => expression,
-        Err(mistakes) => {
-            mistakes.iter().for_each(|mistake| say(&when, source, mistake, problems));
-            return None;
-        }
-    };
+    let (expression, places) =
+        match Expression::compile(source, &mut Budgeted(budget)).and_then(|expression| {
+            let places = Places::of(&expression, written.action)?;
+            Ok((expression, places))
+        }) {
+            Ok(compiled) => compiled,
+            Err(mistakes) => {
+                mistakes.iter().for_each(|mistake| say(&when, source, mistake, problems));
+                return None;
+            }
+        };
     Some(FactRule {
         id: owner.rule(&written.name),
         audit: owner.audit,
         action: written.action?,
         source: source.clone(),
+        places,
+        reads: CallReads::of(&expression),
         expression,
         reason,
     })
-}
-
-/// Refuses an expression that could never hold, because this version does not know what it asks for.
-fn known(expression: Expression) -> Result<Expression, Vec<Mistake>> {
-    let unknown = expression.unknown_fields();
-    let mistakes = unknown.into_iter().map(|(field, offset)| Mistake {
-        offset,
-        message: format!("event.{} is not known yet by this version of Postern", field.path),
-    });
-    let mistakes: Vec<Mistake> = mistakes.collect();
-    if !mistakes.is_empty() {
-        return Err(mistakes);
-    }
-    let at_request = cel::Facts { kind: "Request", direction: "Outbound", ..cel::Facts::default() };
-    if expression.settled(&at_request) == Some(false) {
-        let message = "never holds for a request (event.kind \"Request\", event.direction \"Outbound\"); rules about \
-                       tool calls and answers are not supported yet by this version of Postern";
-        return Err(vec![Mistake { offset: 0, message: message.to_owned() }]);
-    }
-    Ok(expression)
 }
 
 fn say(path: &str, source: &str, mistake: &Mistake, problems: &mut Problems) {

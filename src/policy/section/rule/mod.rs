@@ -1,7 +1,8 @@
-//! `rules`: expressions in CEL over the facts of a request.
+//! `rules`: expressions in CEL over the facts of requests, tool calls and answers.
 
 mod decide;
 mod lower;
+mod place;
 pub(in crate::policy) mod written;
 
 use serde::Serialize;
@@ -11,9 +12,11 @@ use super::{Lowering, Owner, PolicySection};
 use crate::decision::{Enforcement, RuleId};
 use crate::policy::cel::Expression;
 use crate::policy::scope::{Mode, PolicyScope};
+use place::Places;
 use written::RuleAction;
 
-pub use decide::RulesVerdict;
+pub use decide::{CallRuling, KnownCall, RulesVerdict};
+pub use place::Place;
 
 /// A rule of a policy, compiled.
 #[derive(Debug)]
@@ -24,8 +27,33 @@ pub(in crate::policy) struct FactRule {
     action: RuleAction,
     /// As it is written.
     source: String,
+    /// Where it is asked.
+    places: Places,
+    reads: CallReads,
     expression: Expression,
     reason: String,
+}
+
+/// What a rule reads of a call.
+#[derive(Debug, Clone, Copy)]
+struct CallReads {
+    /// Anything, so that it may deny one call and not another.
+    any: bool,
+    /// Its kinds, which only the input may tell.
+    kinds: bool,
+    /// The input.
+    input: bool,
+}
+
+impl CallReads {
+    fn of(expression: &Expression) -> Self {
+        let reads = |prefixes: &[&str]| expression.reads(prefixes).is_some();
+        Self {
+            any: reads(&["toolCall.", "dlp"]),
+            kinds: reads(&["toolCall.kinds"]),
+            input: reads(&["toolCall.inputBytes", "dlp"]),
+        }
+    }
 }
 
 /// The rules of all policies, the cluster's first.
@@ -47,6 +75,8 @@ struct RuleListed {
     when: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
+    /// The kinds of events that it is asked about; `ResponseEnd` is one whose usage is known.
+    asked: Vec<&'static str>,
     /// What an evaluation costs at most.
     cost: u64,
 }
@@ -71,6 +101,7 @@ impl PolicySection for FactRules {
             action: rule.action.as_str(),
             when: rule.source.clone(),
             reason: rule.reason.clone(),
+            asked: rule.places.words(),
             cost: rule.expression.cost(),
         });
         RulesListed { rules: rules.collect() }

@@ -1,0 +1,106 @@
+//! Judges the calls of answers, by policy and by its rules over the facts of the exchange.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::rules::ExchangeFacts;
+use crate::call::{ByFacts, CallVerdict, FactsDeny, Judge, SeenCall, ShellTerms, Start, Tool, ToolCall};
+use crate::policy::rule::Place;
+use crate::proxy::inbound::session::Session;
+use crate::proxy::snapshot::Snapshot;
+
+/// Judges the calls of one answer, by the rules over the facts of its exchange too.
+pub(crate) struct ExchangeJudge {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) facts: Arc<ExchangeFacts>,
+}
+
+impl Judge for ExchangeJudge {
+    fn denies(&self, writes: bool) -> bool {
+        self.snapshot.denies(writes)
+    }
+
+    fn shell(&self) -> ShellTerms {
+        self.snapshot.shell()
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        self.snapshot.start(tool)
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
+        self.snapshot.complete(call)
+    }
+
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
+        self.snapshot.unknown(tool)
+    }
+
+    fn facts_deny(&self) -> FactsDeny {
+        self.snapshot.policy().facts_deny_calls()
+    }
+
+    fn by_facts(&self, call: &SeenCall<'_>) -> ByFacts {
+        self.facts.ask_call(&self.snapshot, call)
+    }
+}
+
+/// Judges the calls of a WebSocket by the policy in force, which may have changed since it was opened, and by the facts
+/// of the request that was allowed last.
+pub(crate) struct PolicyInForce {
+    session: Arc<Session>,
+    facts: Mutex<Option<Arc<ExchangeFacts>>>,
+}
+
+impl PolicyInForce {
+    pub(crate) fn new(session: &Arc<Session>, facts: Option<Arc<ExchangeFacts>>) -> Self {
+        Self { session: Arc::clone(session), facts: Mutex::new(facts) }
+    }
+
+    /// Takes the facts of another request.
+    pub(crate) fn asked(&self, facts: ExchangeFacts) {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(facts));
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.session.gateway.snapshot()
+    }
+}
+
+impl Judge for PolicyInForce {
+    fn denies(&self, writes: bool) -> bool {
+        self.snapshot().denies(writes)
+    }
+
+    fn shell(&self) -> ShellTerms {
+        self.snapshot().shell()
+    }
+
+    fn start(&self, tool: &Tool<'_>) -> Start {
+        self.snapshot().start(tool)
+    }
+
+    fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
+        self.snapshot().complete(call)
+    }
+
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
+        self.snapshot().unknown(tool)
+    }
+
+    fn facts_deny(&self) -> FactsDeny {
+        self.snapshot().policy().facts_deny_calls()
+    }
+
+    fn by_facts(&self, call: &SeenCall<'_>) -> ByFacts {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let snapshot = self.snapshot();
+        match facts {
+            Some(facts) => facts.ask_call(&snapshot, call),
+            None if !snapshot.policy().has_rules_at(Place::Call) => ByFacts::Silent,
+            None => {
+                let reason = "Nothing is known of the request that this call answers";
+                ByFacts::Decided(Box::new(CallVerdict::builtin("evaluation-error", reason)))
+            }
+        }
+    }
+}
