@@ -372,7 +372,7 @@ def endpoint(replica, address):
 
 
 def settings(port, admin):
-    gateway = "policy: {path: /etc/postern/policy, labels: /etc/podinfo/labels}"
+    gateway = "policy: {path: /etc/postern/policy, labels: /etc/podinfo/labels}\nledger: {path: /var/lib/postern/ledger.db, maxBytes: 256MiB}"
     return {
         "namespace": SYSTEM,
         "serviceAccount": "postern-operator",
