@@ -53,13 +53,8 @@ pub(super) async fn stats(stage: &DemoStage) -> anyhow::Result<String> {
     let total = &report.total;
     let of_calls = report.denied.iter().filter(|row| row.calls > 0).count();
     Ok(format!(
-        "{} of {} requests denied, {} of {} tool calls denied by {of_calls} rules, {} tokens in and {} out",
-        total.denied_requests,
-        total.requests,
-        total.denied_calls,
-        total.tool_calls,
-        total.tokens.input,
-        total.tokens.output
+        "{} requests denied, {} of {} tool calls denied by {of_calls} rules, {} tokens in and {} out",
+        total.denied_requests, total.denied_calls, total.tool_calls, total.tokens.input, total.tokens.output
     ))
 }
 

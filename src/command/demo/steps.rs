@@ -126,7 +126,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "count what happened",
-        expected: "5 of 15 requests denied, 4 of 8 tool calls denied by 2 rules, 48 tokens in and 120 out",
+        expected: "5 requests denied, 4 of 8 tool calls denied by 2 rules, 48 tokens in and 120 out",
         play: |stage| Box::pin(record::stats(stage)),
     },
     DemoStep {
