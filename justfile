@@ -173,6 +173,13 @@ bench *arguments:
 bench-gateway:
     ulimit -n 8192 && cargo bench --locked --bench gateway
 
+# The gateway with a ledger beside without one, the record alone at 20,000 events a second, and its readers; prints ratios.
+bench-record:
+    ulimit -n 8192 && cargo bench --locked --bench gateway -- --ledger
+    cargo bench --locked --bench record
+    cargo bench --locked --bench readers
+    cargo bench --locked --bench logs
+
 # Redirected beside CONNECT, in a network namespace of its own; as root. Prints ratios.
 bench-redirect:
     cargo bench --locked --bench gateway --no-run

@@ -43,9 +43,12 @@ impl Gateway {
         Self::with_settings(directory, &mut Command::new(executable()))
     }
 
-    /// Starts it with the settings that are in `directory`.
+    /// Starts it with the settings that are in `directory`, and its policy if there is one.
     pub(crate) fn with_settings(directory: &Path, command: &mut Command) -> Self {
-        std::fs::write(directory.join("policy.yaml"), POLICY).unwrap();
+        let policy = directory.join("policy.yaml");
+        if !policy.exists() {
+            std::fs::write(policy, POLICY).unwrap();
+        }
         let mut child = command
             .args(["gateway", "--config", "settings.yaml"])
             .current_dir(directory)
@@ -138,7 +141,7 @@ pub(crate) fn settings(upstream: SocketAddr, names: usize) -> String {
     text
 }
 
-const POLICY: &str = "\
+pub(crate) const POLICY: &str = "\
 apiVersion: postern.dev/v1alpha1
 kind: EgressPolicy
 metadata: {name: bench, namespace: agents}

@@ -1,4 +1,5 @@
-//! The built executable beside direct TLS, or redirected beside CONNECT, in turns in one run: ratios and CPU time.
+//! The built executable beside direct TLS, redirected beside CONNECT, or with a ledger beside without, in turns in one run:
+//! ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
 
@@ -14,6 +15,7 @@ mod client;
 mod gateway;
 mod load;
 mod pki;
+mod record;
 mod redirect;
 mod upstream;
 
@@ -72,6 +74,9 @@ enum Unit {
     Bytes,
 }
 
+/// Who asks, and whose CPU time is counted.
+type Side<'a> = (&'a Arc<Client>, &'a Gateway);
+
 /// One load in all rounds, over the first way and the second.
 type Row = Vec<(Sample, Sample)>;
 
@@ -79,6 +84,8 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     if std::env::args().any(|argument| argument == "--redirect") {
         runtime.block_on(redirect::run());
+    } else if std::env::args().any(|argument| argument == "--ledger") {
+        runtime.block_on(record::run());
     } else {
         runtime.block_on(run());
     }
@@ -93,7 +100,7 @@ async fn run() {
     drop(fresh);
     let gateway = Gateway::start(directory.path(), upstream, COLD);
     let client = Client::new(upstream, gateway.address, &pki);
-    show(&BESIDE_DIRECT, &rounds(&BESIDE_DIRECT, &client, &gateway).await);
+    show(&BESIDE_DIRECT, &rounds(&BESIDE_DIRECT, [(&client, &gateway); 2]).await);
     println!("\n{memory}");
 }
 
@@ -113,20 +120,20 @@ async fn memory(client: &Arc<Client>, gateway: &Gateway) -> String {
     )
 }
 
-async fn rounds(comparison: &Comparison, client: &Arc<Client>, gateway: &Gateway) -> Vec<Row> {
+async fn rounds(comparison: &Comparison, [left, right]: [Side<'_>; 2]) -> Vec<Row> {
     let Comparison { ways: [first, second], loads, .. } = *comparison;
     let mut rows: Vec<Row> = loads.iter().map(|_| Vec::new()).collect();
     let cold = Arc::new(Cold::default());
     for round in 0..ROUNDS {
         for (row, (_, _, load)) in rows.iter_mut().zip(loads) {
             let window = if matches!(load, Load::Connections { cold: true }) { COLD_WINDOW } else { WINDOW };
-            let measure = |way| load::measure((client, gateway), (*load, way), window, &cold);
+            let measure = |side, way| load::measure(side, (*load, way), window, &cold);
             // Which of the two is first changes from round to round.
             row.push(if round % 2 == 0 {
-                (measure(first).await, measure(second).await)
+                (measure(left, first).await, measure(right, second).await)
             } else {
-                let through = measure(second).await;
-                (measure(first).await, through)
+                let through = measure(right, second).await;
+                (measure(left, first).await, through)
             });
         }
     }

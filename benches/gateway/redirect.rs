@@ -55,7 +55,7 @@ pub(crate) async fn run() {
     let gateway = Gateway::with_settings(directory.path(), Command::new(executable()).uid(UID).gid(UID));
     let client = Client::new(upstream, gateway.address, &pki);
     for comparison in [&REDIRECTED, &RESOLVED] {
-        show(comparison, &rounds(comparison, &client, &gateway).await);
+        show(comparison, &rounds(comparison, [(&client, &gateway); 2]).await);
     }
     short_connections(&client).await;
 }

@@ -123,6 +123,8 @@ def gateway_remembers(stage, step):
     read = lambda: tried(EXECUTABLE, *query, input=pod.logs(GATEWAY))
     denied = becomes(lambda: "agents/limited/limits" in read()[1], PATIENCE)
     step.check("kubectl logs | postern ledger query --ledger - says it too", denied, read())
+    counted = tried(EXECUTABLE, "ledger", "stats", "--ledger", "-", input=pod.logs(GATEWAY))[1]
+    step.check("kubectl logs | postern ledger stats --ledger - counts it", "agents/limited/limits" in counted, counted)
     stage.delete("egresspolicy", "limited", AGENTS)
     stage.delete("pod", pod.name, AGENTS, wait=False)
 

@@ -235,6 +235,19 @@ fn an_answer_whose_head_a_rule_denies_is_refused_and_nothing_of_it_is_sent() {
 }
 
 #[test]
+fn an_answer_of_the_right_account_goes_on() {
+    let (gateway, _upstream) = answering(
+        "    - {name: account, when: 'has(event.provider.organization) && event.provider.organization != \"org-acme\"', \
+         action: Deny, reason: Not ours}\n",
+        |is_stream| calling("ls", is_stream).header("anthropic-organization-id", "org-acme"),
+    );
+    for is_stream in [false, true] {
+        assert_eq!(ask_for(&gateway, is_stream).text(), call("ls", is_stream));
+    }
+    assert_eq!(gateway.wait_for("Response", "Allow")["provider"]["organization"], "org-acme");
+}
+
+#[test]
 fn what_an_answer_cost_is_recorded_at_its_end() {
     for is_stream in [false, true] {
         assert_recorded_at_its_end(is_stream);
