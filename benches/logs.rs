@@ -32,18 +32,27 @@ fn main() {
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}/v1/logs", listener.local_addr().unwrap());
-    std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(&stream)));
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|stream| drop(std::thread::spawn(move || answer(&stream))));
+    });
     let status = Command::new(std::env::current_exe().unwrap()).env(ENDPOINT, endpoint).status().unwrap();
     assert!(status.success());
 }
 
-/// Takes one batch.
+/// Takes the batches of a connection.
 fn answer(stream: &TcpStream) {
     let mut reader = BufReader::new(stream);
+    while take_batch(&mut reader, stream) {}
+}
+
+/// Takes one batch; false where none comes any more.
+fn take_batch(reader: &mut BufReader<&TcpStream>, mut writer: &TcpStream) -> bool {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        if reader.read_line(&mut line).unwrap() == 0 {
+            return false;
+        }
         match line.to_ascii_lowercase().split_once(": ") {
             Some(("content-length", value)) => length = value.trim().parse().unwrap(),
             Some(_) => {}
@@ -52,8 +61,8 @@ fn answer(stream: &TcpStream) {
         }
     }
     reader.read_exact(&mut vec![0; length]).unwrap();
-    let mut writer = stream;
     writer.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+    true
 }
 
 fn export() {

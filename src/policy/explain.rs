@@ -43,7 +43,8 @@ pub struct CommandExplanation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShownDecision {
-    /// `Allow`, `Deny`, `Audit`, `WouldDeny`, or `NeedsInput` where the input would decide and is not known.
+    /// `Allow`, `Deny`, `Audit`, `WouldDeny`; or, where something would decide that is not known, `NeedsInput` (of a call)
+    /// or `NeedsFacts` (of a rule).
     pub verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
@@ -92,6 +93,16 @@ impl ShownDecision {
     pub(super) fn needs_input() -> Self {
         let reason = "A condition needs the input, which is not known here".to_owned();
         Self { verdict: "NeedsInput", rule: None, reason: Some(reason) }
+    }
+
+    /// A rule could deny by what is not known; the reason names both.
+    pub(crate) fn needs_facts(reason: String) -> Self {
+        Self { verdict: "NeedsFacts", rule: None, reason: Some(reason) }
+    }
+
+    /// Whether nothing is decided, for want of something that is not known.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.verdict, "NeedsInput" | "NeedsFacts")
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -134,7 +134,8 @@ impl Source for Asked<'_> {
             body_bytes: limits.decoded_body_bytes,
             json: snapshot.json_limits(),
         };
-        let trial = Trial { policy: snapshot.policy(), bounds, world: &Heads(limits.header_count) };
+        let now = Some(SystemTime::now());
+        let trial = Trial { policy: snapshot.policy(), bounds, world: &Heads(limits.header_count), now };
         match trial.run(&case(action)) {
             Ok(Ok(outcome)) => Ok(outcome.decision),
             // What is missing is the input.
@@ -173,7 +174,7 @@ impl World for Heads {
 
     fn head(&self, parts: &Parts, has_body: bool, place: (Host, u16), policy: &Policy) -> HeadOutcome {
         let head = preview::preview(parts, has_body, place, (policy, self.0));
-        HeadOutcome { decision: head.decision, service: head.service, is_upgrade: head.is_upgrade }
+        head.into()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::event::{Event, Id, Kind};
 use crate::policy::Policy;
 use crate::policy::document::Document;
 use crate::policy::explain::ShownDecision;
+use crate::policy::rule::Place;
 use crate::provider::answer::GuardLimits;
 
 /// How many groups are kept; events beyond are counted without one.
@@ -85,8 +86,11 @@ impl Comparison {
     /// Takes the next event.
     pub fn take(&mut self, event: &Event, line: &str) {
         let is_call = event.kind == Kind::ToolCall;
-        if !is_call && !matches!(event.kind, Kind::Connection | Kind::Request) {
-            return;
+        let has_answer_rules = || self.policies.iter().any(|policy| policy.has_rules_at(Place::Answer));
+        match event.kind {
+            Kind::Connection | Kind::Request | Kind::ToolCall => {}
+            Kind::Response if has_answer_rules() => {}
+            Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => return,
         }
         self.counts.decisions += 1;
         if if is_call { self.judges_calls_alike } else { self.judges_rest_alike } {
@@ -157,7 +161,7 @@ fn part(document: &Document, is_about_calls: bool) -> String {
     let mut spec = serde_json::to_value(&document.spec).unwrap_or_default();
     if let Some(fields) = spec.as_object_mut() {
         let of_calls = ["tools", "toolDefault", "shell", "limits"];
-        let both = ["podSelector", "namespaceSelector", "enforcement", "failurePolicy"];
+        let both = ["podSelector", "namespaceSelector", "enforcement", "failurePolicy", "rules"];
         fields.retain(|name, _| {
             both.contains(&name.as_str()) || of_calls.contains(&name.as_str()) == is_about_calls
         });

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::call::Kind;
+use crate::id::Timestamp;
 use crate::policy::document::API_VERSION;
 use crate::problem::Problem;
 use crate::yaml;
@@ -16,7 +17,7 @@ use crate::yaml::read::{self, Context, FaultKind};
 const KIND: &str = "PolicyTest";
 
 /// Fields of the format that this version does not implement.
-const NOT_YET: &[&str] = &["now", "cases[].expect.redacted"];
+const NOT_YET: &[&str] = &["cases[].expect.redacted"];
 
 /// Cases, and the policies that they are given to.
 #[derive(Debug, Default, Deserialize)]
@@ -28,6 +29,8 @@ pub struct PolicyTest {
     pub policy: Vec<PathBuf>,
     /// The labels of the pod.
     pub labels: BTreeMap<String, String>,
+    /// The time at which the cases are decided, for rules that ask for it.
+    pub now: Option<Timestamp>,
     pub cases: Vec<TestCase>,
     /// Where it was read.
     #[serde(skip)]
@@ -100,12 +103,14 @@ pub struct TestRequest {
     rename_all = "camelCase",
     deny_unknown_fields,
     default,
-    expecting = "an answer: {contentType, status, body|bodyFile}"
+    expecting = "an answer: {contentType, status, organization, body|bodyFile}"
 )]
 pub struct TestAnswer {
     /// 200 where it is not written.
     pub status: Option<u16>,
     pub content_type: Option<String>,
+    /// The organization that the answer names.
+    pub organization: Option<String>,
     pub body: Option<Value>,
     pub body_file: Option<PathBuf>,
 }

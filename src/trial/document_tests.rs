@@ -26,12 +26,12 @@ fn a_whole_test_is_read() {
 #[test]
 fn unknown_fields_and_words_are_told_with_their_places() {
     let text = format!(
-        "{HEAD}now: 2026-11-23T09:00:00Z\ncases:\n\
+        "{HEAD}now: tomorrow\ncases:\n\
          - name: a\n  toolcall: {{name: Bash}}\n  expect: {{verdict: Denied, redacted: [x]}}\n"
     );
     let told = told(&text);
     let expected = [
-        "t.yaml:4:6: now: not supported yet",
+        "t.yaml:4:6: now: ",
         "t.yaml:7:13: cases[0].toolcall: unknown field",
         "t.yaml:8:21: cases[0].expect.verdict: unknown value \"Denied\"",
         "t.yaml:8:39: cases[0].expect.redacted: not supported yet",

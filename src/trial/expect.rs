@@ -121,6 +121,7 @@ fn is_known(rule: &str, documents: &[Document]) -> bool {
         let credential = name.strip_prefix("credentials/");
         spec.destinations.iter().any(|rule| rule.name == name)
             || spec.tools.iter().any(|rule| rule.name == name)
+            || spec.rules.iter().any(|rule| rule.name == name)
             || spec.credentials.iter().any(|rule| credential == Some(rule.name.as_str()))
             || SECTIONS.iter().any(|section| name.split('.').next() == Some(section))
     })

@@ -8,6 +8,8 @@ pub mod changes;
 pub mod compare;
 pub mod document;
 pub mod expect;
+mod facts;
+mod judge;
 mod judged;
 pub mod learn;
 pub mod question;
@@ -17,6 +19,7 @@ mod request;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use http::request::Parts;
 
@@ -30,7 +33,7 @@ use crate::policy::explain::ShownDecision;
 use crate::problem::Problem;
 use crate::provider::answer::GuardLimits;
 use document::TestCase;
-use question::Question;
+use question::{Asked, Question};
 use replay::Replayed;
 
 /// Whether the agent asked the gateway itself, which no policy opens or closes as a destination.
@@ -44,6 +47,8 @@ pub struct Trial<'a> {
     /// The gateway's own bounds.
     pub bounds: GuardLimits,
     pub world: &'a dyn World,
+    /// The time, where rules may ask for it.
+    pub now: Option<SystemTime>,
 }
 
 /// What a trial cannot do itself: it reads no files, and the decision about a head belongs to the gateway.
@@ -69,6 +74,8 @@ pub struct HeadOutcome {
     pub decision: Decision,
     /// The API of a provider that is called.
     pub service: Option<Service>,
+    /// The name of the credential that is attached.
+    pub credential: Option<String>,
     /// It asks for a WebSocket, and may have one: its messages come later.
     pub is_upgrade: bool,
 }
@@ -102,12 +109,12 @@ impl Trial<'_> {
     pub fn run(&self, case: &TestCase) -> Result<Tried, Problem> {
         if let Some(call) = &case.tool_call {
             let question = Question::about_call(call);
-            let explained = question.ask(self.policy, self.bounds);
+            let explained = question.ask(self.policy, self.bounds, Asked::At(self.now));
             let explained = explained.map_err(|error| Problem::at("toolCall", error.to_string()))?;
             return Ok(said(explained.decision));
         }
         if let Some(request) = &case.request {
-            return self.request(request, case.answer.as_ref()).map(Ok);
+            return self.request(request, case.answer.as_ref());
         }
         let (Some(id), Some(from)) = (&case.event, &case.from) else {
             return Err(Problem::at("", "has none of toolCall, request and event"));
@@ -129,7 +136,7 @@ impl Outcome {
 }
 
 fn said(decision: ShownDecision) -> Tried {
-    if decision.verdict == "NeedsInput" {
+    if decision.is_open() {
         return Err(decision.reason.unwrap_or_default());
     }
     Ok(Outcome::of(decision))

@@ -2,20 +2,23 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::document::TestCall;
+use super::facts::KnownFacts;
 use super::judged::{self, KnownInput};
-use crate::call::{Facts, Input, Judge, Kind, KindsBy, Tool, ToolCall, ToolDefinition};
+use crate::call::{Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
 use crate::digest::sha256_hex;
-use crate::event::API_VERSION;
+use crate::event::{API_VERSION, Event};
 use crate::name::host::Host;
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
 use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
+use crate::policy::rule::Place;
 use crate::provider::answer::{GuardLimits, InputForm};
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
@@ -36,6 +39,15 @@ pub struct Question {
     destination: Option<AskedDestination>,
     http: Option<AskedRequest>,
     decision: Option<Recorded>,
+}
+
+/// What is known beside the question, for rules over facts.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// The event that the question is.
+    Event(&'a Event),
+    /// The time, if that is known.
+    At(Option<SystemTime>),
 }
 
 /// Why nothing can be asked.
@@ -173,12 +185,29 @@ impl Question {
     ///
     /// # Errors
     /// A host or a method that is none.
-    pub fn ask(&self, policy: &Arc<Policy>, bounds: GuardLimits) -> Result<Explanation, QuestionError> {
-        match (&self.tool_call, &self.destination) {
-            (Some(call), _) => Ok(call.ask(policy, bounds, self.is_event())),
-            (None, Some(destination)) => destination.ask(policy, self.http.as_ref()),
-            (None, None) => Err(QuestionError::AboutNothing),
-        }
+    pub fn ask(
+        &self,
+        policy: &Arc<Policy>,
+        bounds: GuardLimits,
+        asked: Asked<'_>,
+    ) -> Result<Explanation, QuestionError> {
+        let of_event = match asked {
+            Asked::Event(event) => KnownFacts::of_event(event),
+            Asked::At(_) => None,
+        };
+        let (explanation, of_question) = match (&self.tool_call, &self.destination) {
+            (Some(call), _) => {
+                let known = (Place::Call, call.facts_of_rules(asked, self.is_event()));
+                (call.ask(policy, bounds, self.is_event()), known)
+            }
+            (None, Some(destination)) => {
+                let known = (Place::Request, destination.facts_of_rules(self.http.as_ref()));
+                (destination.ask(policy, self.http.as_ref())?, known)
+            }
+            (None, None) => return Err(QuestionError::AboutNothing),
+        };
+        let (place, known) = of_event.unwrap_or(of_question);
+        Ok(known.explain(policy, place, explanation))
     }
 
     /// What the gateway decided, of an event that says so.
@@ -208,6 +237,26 @@ impl AskedCall {
         };
         let tool = (self.name(is_event), self.namespace.as_deref());
         judged::explain((policy, bounds), &offered, tool, &asking)
+    }
+
+    /// What rules over facts may know of it.
+    fn facts_of_rules(&self, asked: Asked<'_>, is_event: bool) -> KnownFacts {
+        let now = match asked {
+            Asked::At(now) => now,
+            Asked::Event(_) => None,
+        };
+        let (form, input) = self.input(is_event);
+        let (name, namespace) = (self.name(is_event), self.namespace.as_deref());
+        let known = kind::tool(name, namespace, form == InputForm::Text, &self.offered());
+        let call = SeenCall {
+            name,
+            namespace,
+            kinds: self.kind.as_ref().map_or(known.kinds, std::slice::from_ref).into(),
+            has_all_kinds: true,
+            input_bytes: input.as_ref().map(|input| input.len() as u64),
+        };
+        let facts = KnownFacts::of_call(now).called(&call);
+        if input.is_none() { facts.without_input() } else { facts }
     }
 
     /// An event has the namespace in front of the name, too.
@@ -297,6 +346,14 @@ impl AskedCall {
 }
 
 impl AskedDestination {
+    /// What rules over facts may know of it.
+    fn facts_of_rules(&self, request: Option<&AskedRequest>) -> KnownFacts {
+        let path = request
+            .map(|request| NormalPath::parse(request.path.split(['?', '#']).next().unwrap_or_default()));
+        let request = request.zip(path.as_ref()).map(|(request, path)| (request.method.as_str(), path));
+        KnownFacts::of_head((&self.host, self.port.unwrap_or(443)), request)
+    }
+
     fn ask(&self, policy: &Policy, request: Option<&AskedRequest>) -> Result<Explanation, QuestionError> {
         let host =
             Host::parse(&self.host).map_err(|why| QuestionError::Host(self.host.clone(), why.to_string()))?;

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use super::facts::{self, KnownFacts};
 use super::is_question;
-use super::question::Question;
+use super::question::{Asked, Question};
 use crate::call::Tool;
 use crate::decision::Verdict;
 use crate::event::{Destination, Event, Kind, ToolCall};
@@ -39,10 +40,13 @@ pub fn replay(policy: &Arc<Policy>, bounds: GuardLimits, event: &Event, line: &s
         return None;
     }
     let decided = match event.kind {
-        Kind::ToolCall => call(policy, bounds, event, line),
-        Kind::Request => request(policy, event),
+        Kind::ToolCall => {
+            call(policy, bounds, event, line).and_then(|decision| by_rules(policy, event, decision))
+        }
+        Kind::Request => request(policy, event).and_then(|decision| by_rules(policy, event, decision)),
         Kind::Connection => connection(policy, event),
-        Kind::Response | Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => return None,
+        Kind::Response => by_rules(policy, event, allowed()),
+        Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => return None,
     };
     Some(match decided {
         Ok(decision) => standing(event, decision),
@@ -67,6 +71,20 @@ fn standing(event: &Event, decision: ShownDecision) -> Replayed {
     Replayed::Decided(decision)
 }
 
+/// The decision with that of the rules over facts.
+fn by_rules(policy: &Policy, event: &Event, decision: ShownDecision) -> Result<ShownDecision, String> {
+    if !policy.has_rules() || !matches!(decision.verdict, "Allow" | "Audit") {
+        return Ok(decision);
+    }
+    let Some((place, known)) = KnownFacts::of_event(event) else { return Ok(decision) };
+    let verdict = known.judge(policy, place).map_err(|unknown| unknown.to_string())?;
+    Ok(facts::decided(&verdict).unwrap_or(decision))
+}
+
+fn allowed() -> ShownDecision {
+    ShownDecision { verdict: Verdict::Allow.as_str(), rule: None, reason: None }
+}
+
 fn call(
     policy: &Arc<Policy>,
     bounds: GuardLimits,
@@ -78,8 +96,12 @@ fn call(
         return Ok(decision);
     }
     let question = Question::parse(line).map_err(|error| error.to_string())?;
-    let decision = question.ask(policy, bounds).map_err(|error| error.to_string())?.decision;
+    let decision =
+        question.ask(policy, bounds, Asked::Event(event)).map_err(|error| error.to_string())?.decision;
     let name = &call.name;
+    if decision.verdict == "NeedsFacts" {
+        return Err(decision.reason.unwrap_or_default());
+    }
     if decision.verdict == "NeedsInput" {
         return Err(format!(
             "it needs the input of {name}, which the event does not keep (audit.toolInputs)"

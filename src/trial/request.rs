@@ -10,13 +10,16 @@ use http::request::Parts;
 use serde_json::Value;
 
 use super::document::{TestAnswer, TestRequest};
-use super::{CallOutcome, Outcome, Trial, judged};
+use super::facts::{self, KnownFacts};
+use super::judge::TrialJudge;
+use super::{CallOutcome, Outcome, Trial, Tried, judged};
 use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service};
 use crate::decision::Decision;
 use crate::name::host::{Authority, Host};
 use crate::policy::Policy;
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::policy::explain::ShownDecision;
+use crate::policy::rule::Place;
 use crate::problem::Problem;
 use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
 use crate::provider::answer::{FailurePolicy, Guard, GuardSettings};
@@ -37,7 +40,7 @@ impl Trial<'_> {
         &self,
         written: &TestRequest,
         answer: Option<&TestAnswer>,
-    ) -> Result<Outcome, Problem> {
+    ) -> Result<Tried, Problem> {
         let body = self.body("request", written.body.as_ref(), written.body_file.as_ref())?;
         let (parts, host, port) = head(written, body.is_some())?;
         let answer = answer
@@ -48,7 +51,7 @@ impl Trial<'_> {
             .transpose()?;
         Ok(self
             .judge(&parts, (&host, port), body.as_deref(), answer)
-            .unwrap_or_else(|denied| Outcome::of(ShownDecision::from(&denied))))
+            .unwrap_or_else(|denied| Ok(Outcome::of(ShownDecision::from(&denied)))))
     }
 
     fn judge(
@@ -57,45 +60,76 @@ impl Trial<'_> {
         (host, port): (&Host, u16),
         body: Option<&[u8]>,
         answer: Option<(&TestAnswer, Vec<u8>)>,
-    ) -> Result<Outcome, Decision> {
+    ) -> Result<Tried, Decision> {
         let protocol = if parts.uri.scheme_str() == Some("http") { Protocol::Http } else { Protocol::Tls };
         let flow = Flow { name: host.name(), address: host.ip(), port, protocol };
         let destination = self.policy.destination(&flow);
         if let Action::Tunnel { .. } = destination.action {
-            return Ok(Outcome::of(ShownDecision::from(&destination.decision)));
+            return Ok(Ok(Outcome::of(ShownDecision::from(&destination.decision))));
         }
         let head = self.world.head(parts, body.is_some(), (host.clone(), port), self.policy);
         if head.decision.denies() {
             return Err(head.decision);
         }
-        let mut decision = head.decision;
-        let spoken = head.service.and_then(|service| Some((service, provider::adapter(service.dialect?))));
-        let mut outcome = Outcome::of(ShownDecision::from(&decision));
-        match spoken {
-            Some((service, adapter)) if !head.is_upgrade => {
-                let asked = ModelRequestHead {
-                    service,
-                    path: parts.uri.path(),
-                    query: parts.uri.query(),
-                    headers: &parts.headers,
-                };
-                let read = self.read(&asked, adapter, body.unwrap_or_default())?;
-                if let Some(recorded) = read.recorded {
-                    decision = recorded;
-                }
-                outcome.removed = read.removed;
-                if let Some((answer, body)) = answer {
-                    outcome.calls = self.answer((&asked, adapter), &read.facts, answer, body)?;
-                }
-            }
-            Some(_) => {}
-            None => self.one_reading(head.service, body)?,
-        }
         if let Some(denied) = host.ip().and_then(|ip| self.policy.denies_address(ip, port)) {
             return Err(denied);
         }
-        outcome.decision = ShownDecision::from(&decision);
-        Ok(outcome)
+        let length = body.map_or(0, |body| body.len() as u64);
+        let known = KnownFacts::of_request(parts, (&host.to_string(), port), self.now, length);
+        let known = known.with_credential(head.credential);
+        let mut outcome = Outcome::of(ShownDecision::from(&head.decision));
+        let spoken = head.service.and_then(|service| Some((service, provider::adapter(service.dialect?))));
+        let Some((service, adapter)) = spoken.filter(|_| !head.is_upgrade) else {
+            self.one_reading(head.service, body)?;
+            return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
+        };
+        let asked = ModelRequestHead {
+            service,
+            path: parts.uri.path(),
+            query: parts.uri.query(),
+            headers: &parts.headers,
+        };
+        let Some(body) = body else {
+            let known = known.with_asked(service, &RequestFacts::default()).without_body();
+            return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
+        };
+        let read = self.read(&asked, adapter, body)?;
+        if let Some(recorded) = &read.recorded {
+            outcome.decision = ShownDecision::from(recorded);
+        }
+        outcome.removed = read.removed;
+        let known = known.with_asked(service, &read.facts);
+        if let Some(why) = self.by_rules(&known, Place::Request, &mut outcome)? {
+            return Ok(Err(why));
+        }
+        let Some((answer, body)) = answer else { return Ok(Ok(outcome)) };
+        let known = known.answered(answer.status.unwrap_or(200), answer.organization.clone());
+        if let Some(why) = self.by_rules(&known, Place::Answer, &mut outcome)? {
+            return Ok(Err(why));
+        }
+        match self.answer((&asked, adapter), (&read.facts, known), answer, body)? {
+            Ok(calls) => Ok(Ok(Outcome { calls, ..outcome })),
+            Err(why) => Ok(Err(why)),
+        }
+    }
+
+    /// Asks the rules over facts, and keeps what they only record. Returns why that cannot be said, where it cannot.
+    fn by_rules(
+        &self,
+        known: &KnownFacts,
+        place: Place,
+        outcome: &mut Outcome,
+    ) -> Result<Option<String>, Decision> {
+        let verdict = match known.judge(self.policy, place) {
+            Ok(verdict) => verdict,
+            Err(unknown) => return Ok(Some(unknown.to_string())),
+        };
+        let is_recorded = outcome.decision.verdict == "Allow";
+        if let Some(recorded) = facts::decided(&verdict).filter(|_| is_recorded) {
+            outcome.decision = recorded;
+        }
+        let decision = verdict.judgement.decision;
+        if decision.denies() { Err(decision) } else { Ok(None) }
     }
 
     /// Reads the body of a request to a model.
@@ -146,15 +180,16 @@ impl Trial<'_> {
         Err(Decision::builtin("bound", reason))
     }
 
-    /// Has the guard read an answer. Returns its calls.
+    /// Has the guard read an answer. Returns its calls, or why they cannot be judged.
     fn answer(
         &self,
         (asked, adapter): (&ModelRequestHead<'_>, &dyn Adapter),
-        facts: &RequestFacts,
+        (facts, known): (&RequestFacts, KnownFacts),
         answer: &TestAnswer,
         body: Vec<u8>,
-    ) -> Result<Vec<CallOutcome>, Decision> {
-        let Some(transcript) = adapter.transcript(asked, facts) else { return Ok(Vec::new()) };
+    ) -> Result<Result<Vec<CallOutcome>, String>, Decision> {
+        let Some(transcript) = adapter.transcript(asked, facts) else { return Ok(Ok(Vec::new())) };
+        let judge = Arc::new(TrialJudge::new(self.policy, known));
         let content_type = answer.content_type.as_deref().unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let framing = adapter.framing(asked, facts, &content_type);
@@ -162,6 +197,7 @@ impl Trial<'_> {
         let settings = GuardSettings {
             failure: if self.policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
             writes: facts.writes,
+            judge: Arc::clone(&judge) as Arc<dyn Judge>,
             ..judged::settings(self.policy, self.bounds, offered(self.policy, facts))
         };
         let mut guard = Guard::new(transcript, framing, settings);
@@ -175,7 +211,8 @@ impl Trial<'_> {
             let reason = format!("the answer cannot go on: {}", broken.reason);
             return Err(Decision::builtin(broken.rule, reason));
         }
-        Ok(guard.take_notes().into_iter().map(call).collect())
+        let calls = guard.take_notes().into_iter().map(call).collect();
+        Ok(judge.why_unknown().map_or(Ok(calls), Err))
     }
 
     /// The bytes of a body; none where none is written.

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -13,9 +14,10 @@ use super::{compile, guard_limits};
 use crate::cli::{Output, PolicyExplainArgs};
 use crate::command::{ledger, output};
 use crate::config::source;
+use crate::event::{API_VERSION, Event};
 use crate::policy::explain::{Applies, CommandExplanation, Explanation, RuleExplanation, ShownDecision};
 use crate::terminal;
-use crate::trial::question::{Question, Recorded};
+use crate::trial::question::{Asked, Question, Recorded};
 
 /// The largest question that is read.
 const MOST_BYTES: u64 = 4 << 20;
@@ -36,20 +38,25 @@ pub(super) fn run(args: &PolicyExplainArgs, output: Output) -> anyhow::Result<Ex
         bail!("--ledger says where --event ID is looked for");
     }
     let Some((_, policy)) = compile(&args.policy, &args.pod, output)? else { return Ok(ExitCode::FAILURE) };
-    let question = match (&args.event, &args.question) {
-        (Some(id), _) => Question::parse(&ledger::find(id, args.source.ledger.as_deref())?.entry.line)
-            .context("the event is about no call or request that could be explained")?,
+    let (question, event) = match (&args.event, &args.question) {
+        (Some(id), _) => {
+            let entry = ledger::find(id, args.source.ledger.as_deref())?.entry;
+            let question = Question::parse(&entry.line)
+                .context("the event is about no call or request that could be explained")?;
+            (question, Some(entry.event))
+        }
         (None, Some(question)) => read(question)?,
         (None, None) => bail!("name a file with the call or request, or an event with --event"),
     };
-    let explanation = question.ask(&Arc::new(policy), guard_limits())?;
+    let asked = event.as_ref().map_or(Asked::At(Some(SystemTime::now())), Asked::Event);
+    let explanation = question.ask(&Arc::new(policy), guard_limits(), asked)?;
     let explained = Explained { explanation, recorded_decision: question.recorded() };
     output::print(output, &people(&explained), &explained)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a file, or standard input where the path is `-`.
-fn read(path: &Path) -> anyhow::Result<Question> {
+/// Reads a file, or standard input where the path is `-`. Returns the question, and the event that it is, if it is one.
+fn read(path: &Path) -> anyhow::Result<(Question, Option<Event>)> {
     let text = if path == Path::new("-") {
         let mut text = String::new();
         io::stdin().take(MOST_BYTES).read_to_string(&mut text).context("standard input cannot be read")?;
@@ -58,7 +65,10 @@ fn read(path: &Path) -> anyhow::Result<Question> {
         source::read_text(path, MOST_BYTES).map_err(|problem| anyhow::anyhow!("{problem}"))?
     };
     let place = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    Question::parse(&text).with_context(|| format!("{place} is no call or request that could be explained"))
+    let question = Question::parse(&text)
+        .with_context(|| format!("{place} is no call or request that could be explained"))?;
+    let event = serde_json::from_str::<Event>(&text).ok().filter(|event| event.api_version == API_VERSION);
+    Ok((question, event))
 }
 
 fn people(explained: &Explained<'_>) -> String {
@@ -96,7 +106,7 @@ fn head(explanation: &Explanation, text: &mut String) {
 /// What the gateway decided, and why that may be something else. An event is what somebody wrote: it makes no lines.
 fn compare(recorded: &Recorded, decision: &ShownDecision, text: &mut String) {
     let is_same = recorded.verdict == decision.verdict && recorded.rule == decision.rule;
-    let why = if is_same || decision.verdict == "NeedsInput" {
+    let why = if is_same || decision.is_open() {
         ""
     } else {
         " (not as here: it had another policy, other labels or bounds, or knew what an event does not have: addresses, \

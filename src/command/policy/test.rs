@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use http::request::Parts;
@@ -76,7 +77,8 @@ fn tried(file: &str, test: &PolicyTest) -> Result<Vec<CaseReport>, Vec<Problem>>
     let mut problems = expect::unknown_rules(test, &documents);
     let labels: Labels = test.labels.clone().into_iter().collect();
     let policy = Arc::new(Policy::compile(&documents, &labels)?.accompanied(COMPANIONS));
-    let trial = Trial { policy: &policy, bounds: guard_limits(), world: &Files(test) };
+    let now = test.now.map(|now| SystemTime::UNIX_EPOCH + Duration::from_millis(now.unix_millis()));
+    let trial = Trial { policy: &policy, bounds: guard_limits(), world: &Files(test), now };
     let mut cases = Vec::new();
     for (number, case) in test.cases.iter().enumerate() {
         let place = format!("cases[{number}]");
@@ -126,6 +128,6 @@ impl World for Files<'_> {
     fn head(&self, parts: &Parts, has_body: bool, place: (Host, u16), policy: &Policy) -> HeadOutcome {
         let header_count = Limits::default().header_count;
         let head = preview::preview(parts, has_body, place, (policy, header_count));
-        HeadOutcome { decision: head.decision, service: head.service, is_upgrade: head.is_upgrade }
+        head.into()
     }
 }

@@ -37,6 +37,11 @@ impl UpstreamTarget {
         Allowance::new(gateway, self.credential.as_ref().map(Plan::credential))
     }
 
+    /// The name of the credential that is attached.
+    pub(super) fn credential_name(&self) -> Option<&str> {
+        self.credential.as_ref().map(|plan| plan.credential().name.as_str())
+    }
+
     /// Whose connections may carry the request.
     pub(super) fn pool_key(&self) -> Key {
         Key { user: user_of(self.credential.as_ref().map(Plan::credential)), origin: self.origin.clone() }

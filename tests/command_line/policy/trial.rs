@@ -179,6 +179,100 @@ fn events_are_decided_anew_as_far_as_their_facts_allow() {
     }
 }
 
+/// Rules over facts of every kind.
+const RULES: &str = "  rules:
+    - {name: models, when: '!event.provider.models.all(m, m == \"claude-sonnet-5-5\")', action: Deny, reason: Not approved}
+    - {name: hours, when: 'event.kind == \"Request\" && event.time.getHours() < 7', action: Deny, reason: Working hours}
+    - {name: account, when: 'event.kind == \"Response\" && event.provider.organization == \"org-else\"', action: Deny}
+    - {name: large, when: 'event.toolCall.inputBytes > 100', action: Deny, reason: Too much}
+    - {name: shells, when: '\"Shell\" in event.toolCall.kinds', action: Audit}
+";
+
+fn with_rules(now: &str, cases: &str) -> Place {
+    let place = place(cases);
+    place.write("policies/coding-agents.yaml", &format!("{POLICY}{RULES}"));
+    place.write("tests/agents.yaml", &format!("{}{cases}", HEAD.replace("cases:", &format!("{now}cases:"))));
+    place.write("tests/opus.json", &turn().replace("sonnet", "opus"));
+    place.write("tests/large.sse", &stream(&"x".repeat(100)));
+    place
+}
+
+const NOON: &str = "now: 2026-11-23T12:00:00Z\n";
+const URL: &str = "url: 'https://api.anthropic.com/v1/messages'";
+
+#[test]
+fn rules_over_facts_decide_requests_answers_and_calls() {
+    let cases = format!(
+        "- {{name: a, request: {{{URL}, bodyFile: turn.json}}, expect: {{verdict: Allow}}}}\n\
+         - {{name: b, request: {{{URL}, bodyFile: opus.json}}, expect: {{verdict: Deny, rule: agents/coding-agents/models, reason: Not approved}}}}\n\
+         - {{name: c, request: {{{URL}, bodyFile: turn.json}}, answer: {{contentType: text/event-stream, bodyFile: large.sse}}, \
+            expect: {{verdict: Allow, calls: [{{name: Bash, verdict: Deny, rule: agents/coding-agents/large}}]}}}}\n\
+         - {{name: d, request: {{{URL}, bodyFile: turn.json}}, answer: {{organization: org-else, body: {{}}}}, \
+            expect: {{verdict: Deny, rule: agents/coding-agents/account}}}}\n"
+    );
+    let said = with_rules(NOON, &cases).run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let night = "- {name: a, request: {url: 'https://packages.example.com/x'}, expect: {verdict: Deny, rule: agents/coding-agents/hours}}\n";
+    let said = with_rules("now: 2026-11-23T03:00:00Z\n", night).run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+}
+
+#[test]
+fn what_a_rule_would_need_and_nobody_knows_is_said() {
+    let cases = "- {name: a, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Allow}}\n\
+                 - {name: b, request: {url: 'https://packages.example.com/x'}, expect: {verdict: Allow}}\n";
+    let said = with_rules("", cases).run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for part in [
+        "cannot be said: agents/coding-agents/models reads event.provider.models, which is not known here",
+        "cannot be said: agents/coding-agents/hours reads event.time, which is not known here",
+    ] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+}
+
+#[test]
+fn past_events_are_decided_by_rules_over_their_facts_and_explained() {
+    let model = |model: &str| {
+        json!({"kind": "Request", "http": {"method": "POST", "path": "/v1/messages", "version": "HTTP/2"},
+            "destination": {"host": "api.anthropic.com", "port": 443, "action": "Inspect", "intercepted": true},
+            "provider": {"name": "anthropic", "api": "messages", "model": model, "stream": true},
+            "conversation": {"messages": 1, "images": 0, "toolResults": 0},
+            "time": "2026-11-22T12:00:00.000Z"})
+    };
+    let case = |number: u64, expect: &str| {
+        format!(
+            "- {{name: n{number}, event: 01a2008d-747b-7101-8101-{number:012}, from: e.jsonl, expect: {expect}}}\n"
+        )
+    };
+    let cases = case(1, "{verdict: Allow}") + &case(2, "{verdict: Deny, rule: agents/coding-agents/models}");
+    let place = with_rules("", &cases);
+    let lines = event(1, &model("claude-sonnet-5-5")) + &event(2, &model("claude-opus-5-5"));
+    place.write("tests/e.jsonl", &lines);
+    let said = place.run(&["policy", "test", "tests/agents.yaml"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+
+    let explain =
+        ["policy", "explain", "--policy", "policies", "--labels", "app=coder", "--ledger", "tests/e.jsonl"];
+    let said = place.run(&[&explain[..], &["--event", "01a2008d-747b-7101-8101-000000000002"]].concat());
+    assert!(said.stdout.contains("Deny by agents/coding-agents/models: Not approved"), "{said:?}");
+    assert!(
+        said.stdout
+            .contains("agents/coding-agents/hours (Deny) does not apply: its expression does not hold"),
+        "{said:?}"
+    );
+
+    place.write("old.yaml", POLICY);
+    let diff =
+        ["policy", "diff", "old.yaml", "policies/coding-agents.yaml", "--labels", "app=coder", "--ledger"];
+    let said = place.run(&[&diff[..], &["tests/e.jsonl"]].concat());
+    assert!(
+        said.stdout.contains("2 decisions: 1 the same, 1 would be denied, 0 would be allowed"),
+        "{said:?}"
+    );
+    assert!(said.stdout.contains("agents/coding-agents/models"), "{said:?}");
+}
+
 #[test]
 fn a_mistake_in_a_file_has_its_place_and_no_case_is_tried() {
     for (cases, expected) in [

@@ -56,7 +56,6 @@ impl Policy {
                 .rules
                 .iter()
                 .map(|rule| self.rule_said(rule, &question))
-                .chain(self.fact_rules_explained())
                 .collect(),
             commands: Vec::new(),
             opaque: false,

@@ -6,7 +6,6 @@ use crate::call::{Advice, FactsDeny, Judgement};
 use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 use crate::policy::Policy;
 use crate::policy::cel::{Facts, Failure};
-use crate::policy::explain::{Applies, RuleExplanation};
 use crate::policy::outcome::Outcome;
 use crate::policy::scope::Mode;
 
@@ -90,7 +89,7 @@ impl Policy {
         CallRuling::Decided(verdict, if by_input { Advice::NotThisUse } else { Advice::NotAvailable })
     }
 
-    fn ask(&self, rules: Vec<&FactRule>, facts: &Facts<'_>, most_cost: u64) -> RulesVerdict {
+    pub(super) fn ask(&self, rules: Vec<&FactRule>, facts: &Facts<'_>, most_cost: u64) -> RulesVerdict {
         let asked: Vec<(&FactRule, Result<bool, Failure>)> =
             rules.into_iter().map(|rule| (rule, rule.expression.holds(facts, most_cost))).collect();
         let judgement = self.weigh(|scope| {
@@ -107,22 +106,6 @@ impl Policy {
         let audits = recording.map(|(rule, _)| rule.decision(Verdict::Audit)).collect();
         let failures = asked.iter().filter_map(|(rule, held)| Some((rule.id.clone(), held.err()?))).collect();
         RulesVerdict { judgement, audits, failures }
-    }
-
-    /// Says of each rule that it is asked once a request is there.
-    pub(in crate::policy) fn fact_rules_explained(&self) -> impl Iterator<Item = RuleExplanation> {
-        self.sections.rules.0.iter().map(|rule| RuleExplanation {
-            rule: rule.id.to_string(),
-            action: rule.action.as_str(),
-            enforcement: Enforcement::of(rule.audit).as_str(),
-            applies: Applies::Unknown,
-            why: vec![format!(
-                "asked with the facts of each {}, which are not known here: {}",
-                rule.places.words().join(", "),
-                rule.source.trim()
-            )],
-            tests: Vec::new(),
-        })
     }
 }
 

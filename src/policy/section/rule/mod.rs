@@ -1,6 +1,7 @@
 //! `rules`: expressions in CEL over the facts of requests, tool calls and answers.
 
 mod decide;
+mod known;
 mod lower;
 mod place;
 pub(in crate::policy) mod written;
@@ -16,6 +17,7 @@ use place::Places;
 use written::RuleAction;
 
 pub use decide::{CallRuling, KnownCall, RulesVerdict};
+pub use known::UnknownFact;
 pub use place::Place;
 
 /// A rule of a policy, compiled.
