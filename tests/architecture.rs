@@ -35,6 +35,7 @@ const PURE: &[&str] = &[
     "terminal",
     "agent_api",
     "call",
+    "dlp",
     "lint",
     "page/access",
     "page/columns",

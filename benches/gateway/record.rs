@@ -1,6 +1,6 @@
 //! A gateway with a ledger beside one without, both with events on standard output; what `just bench-record` runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::client::{Client, Way};
@@ -54,7 +54,7 @@ pub(crate) async fn run() {
 }
 
 /// Idle memory with nothing on, and with a ledger, log records, spans, and rules of every kind.
-async fn memory(plain: &PathBuf, all: &PathBuf) -> String {
+async fn memory(plain: &Path, all: &Path) -> String {
     std::fs::write(all.join("policy.yaml"), format!("{POLICY}{MORE}")).unwrap();
     let off = Gateway::with_settings(plain, &mut Command::new(executable()));
     // Nobody collects there, which costs an idle gateway nothing.

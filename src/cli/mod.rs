@@ -8,9 +8,11 @@ use clap_complete::Shell;
 
 use crate::version;
 
+mod dlp;
 mod ledger;
 mod policy;
 
+pub use dlp::*;
 pub use ledger::*;
 pub use policy::*;
 
@@ -56,6 +58,9 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Ledger(LedgerCommand),
     Ui(UiArgs),
+    /// Finds secrets in files, and tells what is looked for (docs/detection.md).
+    #[command(subcommand, arg_required_else_help = true)]
+    Dlp(DlpCommand),
     /// Makes and inspects the CA with which TLS is ended on this machine.
     #[command(subcommand, arg_required_else_help = true)]
     Ca(CaCommand),

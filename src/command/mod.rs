@@ -11,6 +11,7 @@ mod completions;
 mod crds;
 mod demo;
 pub mod directories;
+mod dlp;
 mod doctor;
 mod environment;
 #[cfg(feature = "operator")]
@@ -42,6 +43,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Policy(command) => policy::run(&command, output),
         Command::Ui(args) => ui::run(&args, output),
         Command::Ledger(command) => ledger::run(&command, output),
+        Command::Dlp(command) => dlp::run(&command, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),
         Command::Ca(CaCommand::Status(args)) => ca::status(&args, output),
         Command::Completions(args) => completions::run(&args),

@@ -6,7 +6,7 @@ use http::request::Parts;
 
 use crate::call::{RequestFacts, SeenCall, Service};
 use crate::digest::hex;
-use crate::event::{Event, Finding, Kind};
+use crate::event::{Event, Finding, Kind, ToolCall};
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
 use crate::policy::cel::{Facts, Finding as KnownFinding, MOST_COST, Tool};
@@ -217,42 +217,10 @@ impl KnownFacts {
                 return None;
             }
         };
-        let mut unknown = NOT_IN_EVENTS.to_vec();
         let provider = event.provider.as_ref();
-        match place {
-            Place::Request if provider.is_some() && event.conversation.is_none() => unknown.extend(NOT_READ),
-            Place::Request => {}
-            Place::Call | Place::Answer | Place::End => unknown.extend(NOT_IN_LATER_EVENTS),
-        }
-        let tools = provider.map(|provider| &provider.tools[..]).unwrap_or_default();
-        if tools.len() >= LISTED_TOOLS {
-            unknown.push("provider.tools");
-        }
-        if event.count > 1 {
-            unknown.extend(["time", "http.path", "session", "trace"]);
-        }
         let workload = event.workload.as_deref();
         let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
         let destination = event.destination.as_deref();
-        let call = event.tool_call.as_ref().map(|call| {
-            let known = ["Shell", "Read", "Write", "Fetch"];
-            let kinds =
-                known.into_iter().filter(|kind| call.kinds.iter().any(|named| named == kind)).collect();
-            if call.incomplete || call.computed || call.input_sha256.is_none() {
-                unknown.extend(["toolCall.inputBytes", "toolCall.kinds"]);
-            }
-            (call.name.clone(), kinds, Some(call.input_bytes))
-        });
-        let model = provider.and_then(|provider| provider.model.as_deref().map(str::to_owned));
-        let models = provider.map(|provider| provider.models.clone()).unwrap_or_default();
-        let asked = Asked {
-            models: if models.is_empty() { model.iter().cloned().collect() } else { models },
-            model,
-            stream: provider.and_then(|provider| provider.stream),
-            max_tokens: provider.and_then(|provider| provider.max_tokens),
-            tools: tools.iter().map(|tool| (tool.name.clone(), Vec::new(), tool.sha256.clone())).collect(),
-            conversation: event.conversation.map(|of| [of.messages, of.images, of.tool_results]),
-        };
         let facts = Self {
             time: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(event.time.unix_millis())),
             session: event.session.as_deref().map(str::to_owned),
@@ -270,12 +238,12 @@ impl KnownFacts {
             status: event.http.as_ref().and_then(|http| http.status),
             provider: provider.map(|provider| (provider.name.to_string(), provider.api.to_string())),
             organization: provider.and_then(|provider| provider.organization.as_deref().map(str::to_owned)),
-            asked,
+            asked: Asked::of_event(event),
             payload: event.payload.as_ref().map(|payload| payload.bytes),
-            call,
+            call: event.tool_call.as_ref().map(called),
             dlp: event.dlp.clone(),
             is_first: false,
-            unknown,
+            unknown: unknown_of(event, place),
         };
         Some((place, facts))
     }
@@ -369,6 +337,55 @@ impl KnownFacts {
             ..Facts::default()
         })
     }
+}
+
+impl Asked {
+    fn of_event(event: &Event) -> Self {
+        let Some(provider) = &event.provider else { return Self::default() };
+        let model = provider.model.as_deref().map(str::to_owned);
+        let tools = provider.tools.iter().map(|tool| (tool.name.clone(), Vec::new(), tool.sha256.clone()));
+        Self {
+            models: if provider.models.is_empty() {
+                model.iter().cloned().collect()
+            } else {
+                provider.models.clone()
+            },
+            model,
+            stream: provider.stream,
+            max_tokens: provider.max_tokens,
+            tools: tools.collect(),
+            conversation: event.conversation.map(|of| [of.messages, of.images, of.tool_results]),
+        }
+    }
+}
+
+/// What an event does not have of what was known where rules were asked.
+fn unknown_of(event: &Event, place: Place) -> Vec<&'static str> {
+    let mut unknown = NOT_IN_EVENTS.to_vec();
+    let provider = event.provider.as_ref();
+    match place {
+        Place::Request if provider.is_some() && event.conversation.is_none() => unknown.extend(NOT_READ),
+        Place::Request => {}
+        Place::Call | Place::Answer | Place::End => unknown.extend(NOT_IN_LATER_EVENTS),
+    }
+    if provider.is_some_and(|provider| provider.tools.len() >= LISTED_TOOLS) {
+        unknown.push("provider.tools");
+    }
+    if event.count > 1 {
+        unknown.extend(["time", "http.path", "session", "trace"]);
+    }
+    let is_whole = |call: &ToolCall| !call.incomplete && !call.computed && call.input_sha256.is_some();
+    if event.tool_call.as_ref().is_some_and(|call| !is_whole(call)) {
+        unknown.extend(["toolCall.inputBytes", "toolCall.kinds"]);
+    }
+    unknown
+}
+
+/// A call by its name, its kinds and the bytes of its input.
+fn called(call: &ToolCall) -> (String, Vec<&'static str>, Option<u64>) {
+    let known = ["Shell", "Read", "Write", "Fetch"];
+    let kinds = known.into_iter().filter(|kind| call.kinds.iter().any(|named| named == kind));
+    (call.name.clone(), kinds.collect(), Some(call.input_bytes))
 }
 
 /// The decision of rules, where they deny or record something.

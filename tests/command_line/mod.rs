@@ -1,6 +1,7 @@
 //! The command line as scripts see it: exit statuses, what stands on which stream, and in which form.
 
 mod ca;
+mod dlp;
 mod forms;
 mod gateway_check;
 mod ledger;

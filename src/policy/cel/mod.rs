@@ -45,6 +45,8 @@ const MOST_DEPTH: usize = 64;
 const MOST_NODES: usize = 512;
 /// How many comprehensions stand in each other at most.
 const MOST_COMPREHENSIONS: usize = 2;
+/// The fields that are known of an event before it happens.
+const STAGE: [&str; 2] = ["kind", "direction"];
 /// What one evaluation costs at most: the default of `limits.celCost`.
 pub const MOST_COST: u64 = 10_000;
 
@@ -134,6 +136,11 @@ impl Expression {
 
     /// The value that it has for every event of this kind and direction; none where other facts decide.
     pub fn settled(&self, stage: &Facts<'_>) -> Option<bool> {
-        fold::settled(&self.root, stage, self.cost)
+        self.settled_by(stage, |field| STAGE.contains(&field.path))
+    }
+
+    /// The value that it has whatever the facts are that are not known; none where one of them decides, or where it has none.
+    pub fn settled_by(&self, facts: &Facts<'_>, is_known: impl Fn(&Field) -> bool) -> Option<bool> {
+        fold::settled(&self.root, facts, &is_known, self.cost)
     }
 }

@@ -89,9 +89,13 @@ impl Policy {
         CallRuling::Decided(verdict, if by_input { Advice::NotThisUse } else { Advice::NotAvailable })
     }
 
-    pub(super) fn ask(&self, rules: Vec<&FactRule>, facts: &Facts<'_>, most_cost: u64) -> RulesVerdict {
-        let asked: Vec<(&FactRule, Result<bool, Failure>)> =
-            rules.into_iter().map(|rule| (rule, rule.expression.holds(facts, most_cost))).collect();
+    fn ask(&self, rules: Vec<&FactRule>, facts: &Facts<'_>, most_cost: u64) -> RulesVerdict {
+        let values = rules.into_iter().map(|rule| (rule, rule.expression.holds(facts, most_cost)));
+        self.ruled(&values.collect::<Vec<_>>())
+    }
+
+    /// What rules say that have these values.
+    pub(super) fn ruled(&self, asked: &[(&FactRule, Result<bool, Failure>)]) -> RulesVerdict {
         let judgement = self.weigh(|scope| {
             let mut denials =
                 asked.iter().filter(|(rule, _)| rule.action == RuleAction::Deny && scope.shows(rule.audit));

@@ -4,7 +4,7 @@ use super::written::RuleAction;
 use super::{FactRule, Place, RulesVerdict};
 use crate::decision::{Enforcement, RuleId};
 use crate::policy::Policy;
-use crate::policy::cel::{Facts, MOST_COST};
+use crate::policy::cel::{Facts, Failure, Field, MOST_COST};
 use crate::policy::explain::{Applies, RuleExplanation};
 use crate::policy::scope::Mode;
 
@@ -30,17 +30,22 @@ impl Policy {
         unknown: &[&str],
     ) -> Result<RulesVerdict, UnknownFact> {
         let rules = self.sections.rules.0.iter().filter(|rule| rule.places.has(place));
-        let (blind, seeing): (Vec<&FactRule>, Vec<&FactRule>) =
-            rules.partition(|rule| rule.reads_any(unknown).is_some());
-        let verdict = self.ask(seeing, facts, MOST_COST);
+        let (mut asked, mut blind) = (Vec::new(), Vec::new());
+        for rule in rules {
+            match rule.value(facts, unknown) {
+                Value::Known(value) => asked.push((rule, value)),
+                Value::DependsOn(field) => blind.push((rule, field)),
+            }
+        }
+        let verdict = self.ruled(&asked);
         let decides = &verdict.judgement.decision;
         if decides.denies() || decides.would_deny() {
             return Ok(verdict);
         }
-        let mut denying = blind
-            .into_iter()
-            .filter(|rule| rule.action == RuleAction::Deny && (self.mode == Mode::AuditOnly || !rule.audit));
-        let first = denying.find_map(|rule| Some((rule, rule.reads_any(unknown)?)));
+        let could_deny = |rule: &FactRule| {
+            rule.action == RuleAction::Deny && (self.mode == Mode::AuditOnly || !rule.audit)
+        };
+        let first = blind.into_iter().find(|(rule, _)| could_deny(rule));
         first.map_or(Ok(verdict), |(rule, field)| Err(UnknownFact { rule: rule.id.clone(), field }))
     }
 
@@ -61,23 +66,36 @@ impl Policy {
     }
 }
 
+/// The value of a rule's expression.
+enum Value {
+    Known(Result<bool, Failure>),
+    /// This field decides, and is not known.
+    DependsOn(&'static str),
+}
+
 impl FactRule {
-    /// The first field that it reads of those whose paths begin so.
-    fn reads_any(&self, unknown: &[&str]) -> Option<&'static str> {
-        self.expression.reads(unknown).map(|(field, _)| field.path)
+    fn value(&self, facts: &Facts<'_>, unknown: &[&str]) -> Value {
+        let is_known = |field: &Field| !unknown.iter().any(|prefix| field.path.starts_with(prefix));
+        match (self.expression.reads(unknown), self.expression.settled_by(facts, is_known)) {
+            (None, _) => Value::Known(self.expression.holds(facts, MOST_COST)),
+            (Some(_), Some(value)) => Value::Known(Ok(value)),
+            (Some((field, _)), None) => Value::DependsOn(field.path),
+        }
     }
 
     fn said_at(&self, place: Place, facts: &Facts<'_>, unknown: &[&str]) -> (Applies, String) {
         if !self.places.has(place) {
             return (Applies::No, format!("it is asked about each {} alone", self.places.words().join(", ")));
         }
-        if let Some(field) = self.reads_any(unknown) {
-            return (Applies::Unknown, format!("it reads event.{field}, which is not known here"));
-        }
-        match self.expression.holds(facts, MOST_COST) {
-            Ok(true) => (Applies::Yes, "its expression holds".to_owned()),
-            Ok(false) => (Applies::No, "its expression does not hold".to_owned()),
-            Err(failure) => (Applies::Yes, format!("its expression cannot be evaluated ({failure})")),
+        match self.value(facts, unknown) {
+            Value::Known(Ok(true)) => (Applies::Yes, "its expression holds".to_owned()),
+            Value::Known(Ok(false)) => (Applies::No, "its expression does not hold".to_owned()),
+            Value::Known(Err(failure)) => {
+                (Applies::Yes, format!("its expression cannot be evaluated ({failure})"))
+            }
+            Value::DependsOn(field) => {
+                (Applies::Unknown, format!("it reads event.{field}, which is not known here"))
+            }
         }
     }
 }
@@ -115,6 +133,16 @@ mod tests {
     fn an_unknown_fact_that_only_a_recording_rule_reads_keeps_nothing_from_being_decided() {
         let policy = policy("  - {name: spent, when: event.spent.tokensToday > 9, action: Audit}\n");
         assert!(!policy.judge_known(Place::Request, &facts("GET"), &["spent."]).unwrap().judgement.denies());
+    }
+
+    #[test]
+    fn what_is_known_settles_a_rule_that_reads_what_is_not() {
+        let policy = policy(
+            "  - {name: late, when: event.http.method == 'POST' && event.spent.tokensToday > 9, action: Deny}\n",
+        );
+        let asked = |method| policy.judge_known(Place::Request, &facts(method), &["spent."]);
+        assert!(!asked("GET").unwrap().judgement.denies());
+        assert!(asked("POST").is_err());
     }
 
     #[test]
