@@ -320,28 +320,6 @@ fn directories_are_modules_by_their_mod_file() {
 }
 
 #[test]
-fn every_test_that_the_threat_model_names_exists() {
-    let document = fs::read_to_string(root().join("docs/threat-model.md")).unwrap();
-    let is_name = |word: &str| {
-        word.matches('_').count() >= 2
-            // A metric.
-            && !word.starts_with("postern_")
-            && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-    };
-    let named: Vec<&str> = document
-        .lines()
-        .filter(|line| line.starts_with("| "))
-        .flat_map(|line| line.split('`'))
-        .filter(|word| is_name(word))
-        .collect();
-    let sources: String =
-        sources().iter().chain(&tests()).map(|file| fs::read_to_string(file).unwrap()).collect();
-    let missing: Vec<&&str> = named.iter().filter(|name| !sources.contains(&format!("fn {name}("))).collect();
-    assert!(missing.is_empty(), "docs/threat-model.md names tests that do not exist: {missing:?}");
-    assert!(named.len() > 200, "the names are read: {}", named.len());
-}
-
-#[test]
 fn the_rules_see_code_and_not_what_is_said_about_it() {
     let text = "//! tokio\nuse tokio::net; // hyper\nlet s = \"std::fs\";\n#[cfg(test)]\nmod tests {\n  use std::fs;\n}\n";
     let seen: Vec<usize> = code_lines(text).map(|(number, _)| number).collect();

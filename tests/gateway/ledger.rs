@@ -90,6 +90,7 @@ fn two_gateways_do_not_write_one_file() {
     assert!(said.stderr.contains("is written by another gateway"), "{}", said.stderr);
 }
 
+/// J7: a sink that fails stops traffic or costs counted events, as the settings say.
 #[test]
 fn while_the_ledger_cannot_be_written_nothing_goes_on_unrecorded() {
     let place = directory();
@@ -127,6 +128,7 @@ fn wait_for_denials(gateway: &Gateway, file: &str, count: usize) {
     poll("the denials in the file", || (denials() >= count).then_some(()));
 }
 
+/// J7: a sink that fails stops traffic or costs counted events, as the settings say.
 #[test]
 fn a_full_disk_stops_traffic_until_there_is_room_and_loses_no_event() {
     let place = directory();
@@ -145,6 +147,7 @@ fn a_full_disk_stops_traffic_until_there_is_room_and_loses_no_event() {
     assert_eq!(kept(&gateway, &file), gateway.events());
 }
 
+/// J7: a sink that fails stops traffic or costs counted events, as the settings say.
 #[test]
 fn with_drop_a_full_disk_costs_counted_events_and_no_traffic() {
     let place = directory();

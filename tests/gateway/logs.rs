@@ -190,6 +190,7 @@ fn records_that_a_collector_rejects_of_a_batch_are_counted() {
     test.gateway.wait_for_metric(EXPORTED, &[("result", "success")], 1.0);
 }
 
+/// J7: a sink that fails stops traffic or costs counted events, as the settings say.
 #[test]
 fn a_collector_that_is_away_is_counted_and_costs_no_traffic() {
     let mut test = exporting("http://127.0.0.1:1/v1/logs", |setup| setup);
@@ -199,6 +200,7 @@ fn a_collector_that_is_away_is_counted_and_costs_no_traffic() {
     assert!(test.gateway.terminate().success());
 }
 
+/// J7: a sink that fails stops traffic or costs counted events, as the settings say.
 #[test]
 fn a_collector_that_never_answers_is_counted_and_costs_no_traffic() {
     let gate = Gate::new();

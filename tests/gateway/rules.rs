@@ -28,6 +28,7 @@ fn a_request_for_which_a_rule_holds_is_refused_with_its_reason_and_others_pass()
     assert_eq!((&recorded["kind"], &recorded["decision"]["verdict"]), (&"Policy".into(), &"Audit".into()));
 }
 
+/// J5: no pattern and no expression costs more than its bound.
 #[test]
 fn a_rule_that_cannot_be_evaluated_refuses() {
     let text = rules("    - {name: odd, when: '1 / (event.destination.port - 443) == 1', action: Deny}\n");

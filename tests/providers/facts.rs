@@ -33,6 +33,7 @@ fn ask(gateway: &Gateway, model: &str, tools: &[&str]) -> Answer {
     gateway.agent().request("POST", &format!("https://{HOST}/v1/messages"), &[], body.to_string().as_bytes())
 }
 
+/// E16: a model is what a policy approves.
 #[test]
 fn models_and_tools_that_a_rule_does_not_name_are_refused() {
     let (gateway, upstream) = model(
@@ -65,6 +66,7 @@ fn what_was_spent_is_known_to_rules() {
     assert_eq!(upstream.requests().len(), 2);
 }
 
+/// J5: no pattern and no expression costs more than its bound.
 #[test]
 fn more_tools_than_a_rule_may_read_are_refused() {
     let (gateway, upstream) =
@@ -215,6 +217,7 @@ fn a_call_is_denied_at_its_start_by_a_rule_that_asks_for_no_input() {
     }
 }
 
+/// G11: whose account answers is the policy's to say.
 #[test]
 fn an_answer_whose_head_a_rule_denies_is_refused_and_nothing_of_it_is_sent() {
     let (gateway, _upstream) = answering(
@@ -234,6 +237,7 @@ fn an_answer_whose_head_a_rule_denies_is_refused_and_nothing_of_it_is_sent() {
     assert_eq!(event["provider"]["organization"], "org-else");
 }
 
+/// G11: whose account answers is the policy's to say.
 #[test]
 fn an_answer_of_the_right_account_goes_on() {
     let (gateway, _upstream) = answering(
@@ -247,6 +251,7 @@ fn an_answer_of_the_right_account_goes_on() {
     assert_eq!(gateway.wait_for("Response", "Allow")["provider"]["organization"], "org-acme");
 }
 
+/// E16: a model is what a policy approves.
 #[test]
 fn what_an_answer_cost_is_recorded_at_its_end() {
     for is_stream in [false, true] {

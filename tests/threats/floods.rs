@@ -21,6 +21,7 @@ const LINES: u64 = 21;
 /// So many refusals on one connection that the next one waits for about a second.
 const MANY: u32 = 28;
 
+/// J11: cheap events push out nothing else.
 /// J21: thousands of refused CONNECTs are some lines whose counts add up; each refusal's event is found by its id, and
 /// the one request that was allowed stands by itself.
 #[test]

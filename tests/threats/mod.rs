@@ -54,7 +54,7 @@ mod unclear;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::Gateway;
 use crate::support::journal::poll;
@@ -62,10 +62,10 @@ use crate::support::journal::poll;
 /// The attacks that this version answers for.
 const ANSWERED: &str = "A2 A6 A7 A8 A16 A17 A28 A29 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B13 B14 B15 B17 B18 B19 B20 \
                         C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 D1 D2 D3 D4 D5 D6 D7 \
-                        E1 E2 E3 E4 E5 E6 E7 E8 E9 E10 E11 E12 E13 E14 E15 E17 E18 E19 E21 \
+                        E1 E2 E3 E4 E5 E6 E7 E8 E9 E10 E11 E12 E13 E14 E15 E16 E17 E18 E19 E21 \
                         F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F24 F25 \
                         F26 F27 F28 F29 F30 F31 F32 \
-                        G1 G3 G4 G5 G6 G7 G9 G12 G13 G14 H4 H13 J1 J2 J3 J4 J6 J8 J9 J10 J12 J14 J15 J16 J17 J18 J19 J21 \
+                        G1 G3 G4 G5 G6 G7 G9 G11 G12 G13 G14 H4 H13 J1 J2 J3 J4 J5 J6 J7 J8 J9 J10 J11 J12 J13 J14 J15 J16 J17 J18 J19 J21 \
                         K1 K2 K3 K4 K5 K6 K7 K8 K9 K10 K11 K12 K13";
 
 #[test]
@@ -108,11 +108,22 @@ fn the_document_names_for_every_attack_the_tests_that_are_there() {
     assert!(wrong.is_empty(), "docs/threat-model.md:\n{}", wrong.join("\n"));
 }
 
-/// The tests of this directory, each with the numbers that its doc lines begin with.
+/// All tests, each with the numbers that its doc lines begin with: most stand in this directory, and some where the thing is
+/// that they are about.
 fn tests() -> BTreeMap<String, BTreeSet<String>> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/threats");
-    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    files.flat_map(|file| carried(&fs::read_to_string(file).unwrap())).collect()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = ["tests", "src"].iter().flat_map(|directory| rust_files(&root.join(directory)));
+    let mut tests = BTreeMap::<String, BTreeSet<String>>::new();
+    for (name, numbers) in files.flat_map(|file| carried(&fs::read_to_string(file).unwrap())) {
+        tests.entry(name).or_default().extend(numbers);
+    }
+    tests
+}
+
+fn rust_files(directory: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let files = paths.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
 /// Each `#[test]` of a file, and the numbers in front of the colon of its `///` lines.

@@ -14,6 +14,7 @@ use crate::support::journal::poll;
 use crate::support::setup::policy;
 use crate::support::{Pki, Setup, directory};
 
+/// J5: no pattern and no expression costs more than its bound.
 /// J16: an expression that would eat stack, memory or time is refused when it is loaded, and what is in force stays; an
 /// ordinary one is in force.
 #[test]

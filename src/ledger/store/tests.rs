@@ -157,6 +157,8 @@ fn a_missing_directory_is_said_with_what_to_do() {
     assert!(error.contains("none/ledger.db") && error.contains("make its directory"), "{error}");
 }
 
+/// J13: a flood is its own victim.
+/// J11: cheap events push out nothing else.
 #[test]
 fn a_flood_under_one_rule_evicts_nobody_elses_rows() {
     let (_place, path) = place();
@@ -174,6 +176,7 @@ fn a_flood_under_one_rule_evicts_nobody_elses_rows() {
     assert!(fs::metadata(&path).unwrap().len() <= LEAST_BYTES);
 }
 
+/// J13: a flood is its own victim.
 #[test]
 fn what_is_noted_of_evicted_rows_is_bounded_and_stays_true() {
     let (_place, path) = place();

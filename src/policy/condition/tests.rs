@@ -387,6 +387,7 @@ fn an_allow_rule_names_a_file_by_a_test_that_holds_for_all_of_them() {
     assert!(!names(&Condition::Not(Box::new(paths(Comparison::NotWithin, "/w"))), &one));
 }
 
+/// J5: no pattern and no expression costs more than its bound.
 #[test]
 fn expressions_are_bounded_and_linear() {
     let wrong = |source: &str| match compile("p", Comparison::Matches, &json!([source]), false) {
@@ -506,6 +507,7 @@ proptest! {
     }
 }
 
+/// J5: no pattern and no expression costs more than its bound.
 #[test]
 fn the_regular_expressions_of_a_policy_have_a_bound_together() {
     let mut room = RegexBudget::default();
