@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use postern::command;
 use postern::operator::cli::OperatorCli;
 
@@ -12,7 +11,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     // Before any client is made: kube would install a provider of its own choice.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let cli = match OperatorCli::try_parse() {
+    let cli = match OperatorCli::read() {
         Ok(cli) => cli,
         Err(usage) => {
             let _ = usage.print();

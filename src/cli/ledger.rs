@@ -107,7 +107,7 @@ pub struct LedgerQueryArgs {
 
 /// Shows one event whole, with the others of its exchange.
 ///
-/// An id that was counted with others in one event is found there.
+/// An id that was counted with others in one event is found there. `-o test` prints a case of `postern policy test`.
 #[derive(Debug, Args)]
 pub struct LedgerShowArgs {
     /// The event's id, as a refusal and the header x-postern-event name it.

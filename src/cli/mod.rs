@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::version;
@@ -40,6 +41,34 @@ pub enum Output {
     Text,
     Json,
     Yaml,
+    /// As a case of `postern policy test`: of `ledger show` alone.
+    #[value(hide = true)]
+    Test,
+}
+
+impl Output {
+    /// Refuses the form of one command for the others.
+    ///
+    /// # Errors
+    /// It is `test`, and this is not `ledger show`.
+    pub(crate) fn check<C: CommandFactory>(self, is_show: bool) -> Result<(), clap::Error> {
+        if self != Self::Test || is_show {
+            return Ok(());
+        }
+        Err(C::command().error(ErrorKind::InvalidValue, "`-o test` is a form of `postern ledger show` alone"))
+    }
+}
+
+impl Cli {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// Wrong usage, or a question for help or the version, which is to be printed.
+    pub fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
+        cli.output.check::<Self>(matches!(cli.command, Command::Ledger(LedgerCommand::Show(_))))?;
+        Ok(cli)
+    }
 }
 
 /// What the executable does.

@@ -116,7 +116,7 @@ pub struct PolicyDiffArgs {
 /// Which events are decided anew.
 #[derive(Debug, Args)]
 pub struct ReplaySourceArgs {
-    /// Decide these events anew under both: a file of events in JSON lines, a directory of them (*.jsonl), or `-` for
+    /// Decide these events anew under both: a ledger, a file of events in JSON lines, a directory of them (*.jsonl), or `-` for
     /// standard input.
     #[arg(long, value_name = "FILE|DIR|-")]
     pub ledger: Option<PathBuf>,

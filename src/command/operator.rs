@@ -49,7 +49,7 @@ fn operate(args: &OperatorRunArgs, output: Output) -> anyhow::Result<ExitCode> {
     if args.check {
         match output {
             Output::Text => output::print(output, "the settings are good\n", &())?,
-            Output::Json | Output::Yaml => output::print_problems(output, &[])?,
+            Output::Json | Output::Yaml | Output::Test => output::print_problems(output, &[])?,
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -52,7 +52,7 @@ pub(super) fn render(output: Output, text: &str, data: &impl Serialize) -> anyho
     Ok(match output {
         Output::Text => terminal::plain_lines(text),
         Output::Json => terminal::json(&serde_json::to_string_pretty(data)?).into_owned() + "\n",
-        Output::Yaml => yaml(data)?,
+        Output::Yaml | Output::Test => yaml(data)?,
     })
 }
 

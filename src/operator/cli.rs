@@ -24,6 +24,18 @@ pub struct OperatorCli {
     pub command: OperatorCommand,
 }
 
+impl OperatorCli {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// Wrong usage, or a question for help or the version, which is to be printed.
+    pub fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
+        cli.output.check::<Self>(false)?;
+        Ok(cli)
+    }
+}
+
 /// What the executable does.
 #[derive(Debug, Subcommand)]
 pub enum OperatorCommand {

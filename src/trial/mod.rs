@@ -2,7 +2,8 @@
 //!
 //! [`document`] is what users write, [`Trial::run`] gives a case to a policy, [`expect`] compares, [`report`] says it.
 //! [`replay`] decides an event anew; [`learn`] drafts a policy from events;
-//! [`changes`] and [`compare`] say what another policy changes; [`question`] is one call or request.
+//! [`changes`] and [`compare`] say what another policy changes; [`question`] is one call or request;
+//! [`written`] is the test of an event.
 
 pub mod changes;
 pub mod compare;
@@ -16,6 +17,7 @@ pub mod question;
 pub mod replay;
 pub mod report;
 mod request;
+pub mod written;
 
 use std::path::Path;
 use std::sync::Arc;

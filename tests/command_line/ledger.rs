@@ -117,6 +117,56 @@ fn an_event_is_shown_with_those_of_its_exchange_from_whichever_run() {
 }
 
 #[test]
+fn an_event_is_written_as_a_test_that_its_policy_passes_and_another_does_not() {
+    let place = Place::new();
+    let input = r#"{"command": "rm -rf /"}"#;
+    let mut whole = call(1, "Bash", "Deny");
+    whole["toolCall"] = json!({
+        "id": "toolu_1", "name": "Bash", "kindsBy": "Catalogue", "kinds": ["Shell"], "input": input, "inputBytes": 23,
+        "inputSha256": "fe344b7018d3de052905ad6b3edd7235eba9773c7e4753fc6cee1a6224765d91",
+    });
+    let request = json!({
+        "apiVersion": "postern.dev/event/v1", "id": id(2), "time": "2026-11-22T00:00:02.000Z", "sequence": 2, "count": 1,
+        "kind": "Request", "direction": "Outbound",
+        "destination": {"host": "paste.example.org", "port": 443, "action": "Inspect", "intercepted": true},
+        "http": {"method": "POST", "path": "/new", "version": "HTTP/2"},
+        "decision": {"verdict": "Deny", "rule": "postern/builtin/default-deny"},
+    });
+    let started = json!({
+        "apiVersion": "postern.dev/event/v1", "id": id(3), "time": "2026-11-22T00:00:03.000Z", "sequence": 3, "count": 1,
+        "kind": "Lifecycle", "direction": "Inbound", "decision": {"verdict": "Allow"},
+    });
+    place.write("events.jsonl", &lines(&[whole, request, started]));
+    let rule = "tools: [{name: no-rm, kind: Shell, action: Deny, when: {param: command, operator: Matches, values: ['rm']}}]";
+    let policy = |rule: &str| {
+        format!(
+            "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {{name: coders, namespace: agents}}\n\
+             spec: {{podSelector: {{}}, destinations: [{{name: all, hosts: [api.anthropic.com], action: Inspect}}], {rule}}}\n"
+        )
+    };
+    for number in [1, 2] {
+        let said = place.run(&["ledger", "show", &id(number), "--ledger", "events.jsonl", "-o", "test"]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+        place.write("case.yaml", &said.stdout);
+        place.write("policy.yaml", &policy(rule));
+        let held = place.run(&["policy", "test", "case.yaml"]);
+        assert_eq!(held.code, Some(0), "{}{held:?}", said.stdout);
+        place.write(
+            "policy.yaml",
+            &policy(rule).replace("['rm']", "['mv']").replace("api.anthropic.com", "paste.example.org"),
+        );
+        let broken = place.run(&["policy", "test", "case.yaml"]);
+        assert_eq!(broken.code, Some(1), "{}{broken:?}", said.stdout);
+    }
+    let whole = place.run(&["ledger", "show", &id(1), "--ledger", "events.jsonl", "-o", "test"]).stdout;
+    assert!(whole.contains("command: rm -rf /") && !whole.contains("from:"), "{whole}");
+    let none = place.run(&["ledger", "show", &id(3), "--ledger", "events.jsonl", "-o", "test"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{none:?}");
+    let elsewhere = place.run(&["ledger", "query", "--ledger", "events.jsonl", "-o", "test"]);
+    assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (Some(2), ""), "{elsewhere:?}");
+}
+
+#[test]
 fn an_id_that_was_counted_with_others_is_found() {
     let place = Place::new();
     let counted = json!({

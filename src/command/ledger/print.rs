@@ -13,7 +13,7 @@ pub(super) fn entry(entry: &LedgerEntry, form: Output) -> anyhow::Result<String>
     Ok(match form {
         Output::Text => row::row(&entry.event) + "\n",
         Output::Json => format!("{}\n", terminal::json(&entry.line)),
-        Output::Yaml => {
+        Output::Yaml | Output::Test => {
             let event: serde_json::Value = serde_json::from_str(&entry.line)?;
             format!("---\n{}", output::yaml(&event)?)
         }

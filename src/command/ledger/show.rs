@@ -1,18 +1,20 @@
 //! `postern ledger show`: one event, and those of its exchange.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::find::{FoundEvent, find};
 use super::print;
-use super::reader::{LedgerEntry, LedgerReader, ReadStep};
+use super::reader::{self, LedgerEntry, LedgerReader, ReadStep};
 use super::row::row;
 use crate::cli::{LedgerShowArgs, Output};
 use crate::command::output;
 use crate::ledger::store::RowFilter;
 use crate::terminal;
+use crate::trial::written::test_of;
 
 /// The most events of one exchange, and the most of their bytes.
 const MOST_EVENTS: usize = 1_000;
@@ -21,11 +23,34 @@ const MOST_BYTES: usize = 64 << 20;
 /// Prints the event; exit status 1 where there is none.
 pub(super) fn run(args: &LedgerShowArgs, output: Output) -> anyhow::Result<ExitCode> {
     let found = find(&args.id, args.source.ledger.as_deref())?;
+    if output == Output::Test {
+        return write_test(&found, args.source.ledger.as_deref());
+    }
     let event: Value = serde_json::from_str(&found.entry.line)?;
     let others = others(&found)?;
     let lines: Vec<Value> =
         others.iter().map(|other| serde_json::from_str(&other.line)).collect::<Result<_, _>>()?;
     output::print(output, &people(&found, &event, &others), &json!({"event": event, "exchange": lines}))?;
+    print::report_skipped(&found.skipped);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the case of `postern policy test` that asks for this event's decision again.
+fn write_test(found: &FoundEvent, ledger: Option<&Path>) -> anyhow::Result<ExitCode> {
+    let file = match ledger {
+        Some(path) if reader::is_standard_input(path) => None,
+        Some(path) => Some(path.canonicalize()?),
+        None => found.files.first().cloned(),
+    };
+    let event = &found.entry.event;
+    let test = test_of(event, file.as_ref().map(|file| file.to_string_lossy()).as_deref())
+        .map_err(|why| anyhow::anyhow!("{}: {why}", event.id))?;
+    let mut text =
+        "# Name your policy, and with `labels` the pod; then `postern policy test` this file.\n".to_owned();
+    if event.tool_call.is_some() && test.pointer("/cases/0/toolCall").is_none() {
+        text.push_str("# The event does not have the whole call; where what is missing decides, write a `toolCall` here.\n");
+    }
+    output::print(Output::Text, &(text + &output::yaml(&test)?), &())?;
     print::report_skipped(&found.skipped);
     Ok(ExitCode::SUCCESS)
 }

@@ -72,7 +72,7 @@ fn row(columns: &[String], values: Vec<SqlValue>, is_first: bool, form: Output) 
     }
     let object = Value::Object(object);
     Ok(match form {
-        Output::Yaml => format!("---\n{}", output::yaml(&object)?),
+        Output::Yaml | Output::Test => format!("---\n{}", output::yaml(&object)?),
         Output::Text | Output::Json => format!("{}\n", terminal::json(&object.to_string())),
     })
 }
