@@ -186,4 +186,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts argo-health lint docs check-generated constraints sdks sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint check-fuzz docs check-generated constraints sdks sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use postern::dlp::{Budget, Detectors, Sight};
 
-static DETECTORS: LazyLock<Detectors> = LazyLock::new(|| Detectors::built_in().expect("the file is a test's"));
+static DETECTORS: LazyLock<Detectors> =
+    LazyLock::new(|| Detectors::built_in().expect("the file is a test's"));
 
 fuzz_target!(|text: &[u8]| {
     for sight in [Sight::Whole, Sight::Sealed] {

@@ -11,6 +11,7 @@ use postern::call::{
     Api, CallNote, CallVerdict, Dialect, Inputs, Judge, RequestFacts, Service, ShellTerms, Start, Tool,
     ToolCall, Vendor,
 };
+use postern::id::{Id, Timestamp};
 use postern::provider::adapter;
 use postern::provider::adapter::ModelRequestHead;
 use postern::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, TypedLines};
@@ -149,6 +150,9 @@ fn guarded(
             offered: Offered::default(),
             conversation: String::new(),
             typed: TypedLines::default(),
+            // The same at every time, so that a finding can be repeated.
+            event_id: || Id::new(Timestamp::from_unix_millis(0), [0; 10]),
+            ask_at: None,
         },
     );
     let mut out = Vec::new();
