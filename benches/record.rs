@@ -18,6 +18,8 @@ use postern::telemetry::Metrics;
 
 /// Events a second.
 const RATE: u128 = 20_000;
+/// Standard output and a ledger that has reached its `maxBytes`.
+const FULL: &str = "stdout and a full ledger";
 /// Says to the child that it is the child.
 const CHILD: &str = "POSTERN_BENCH_RECORD";
 
@@ -26,7 +28,7 @@ fn main() {
     if let Some(sinks) = std::env::var_os(CHILD) {
         return record(seconds, &sinks.to_string_lossy());
     }
-    for sinks in ["none", "stdout", "stdout and ledger"] {
+    for sinks in ["none", "stdout", "stdout and ledger", FULL] {
         let mut child = Command::new(std::env::current_exe().unwrap());
         let status = child.arg(seconds.to_string()).env(CHILD, sinks).stdout(Stdio::null()).status().unwrap();
         assert!(status.success());
@@ -40,14 +42,15 @@ fn record(seconds: u64, sinks: &str) {
     let settings = StoreSettings {
         path: path.clone(),
         max_age: Duration::from_secs(7 * 86_400),
-        max_bytes: 4 << 30,
+        // The second is full after some seconds: from then on rows go as rows come.
+        max_bytes: if sinks == FULL { 256 << 20 } else { 4 << 30 },
         blocks: true,
     };
     let mut outlets = Vec::new();
     if sinks != "none" {
         outlets.push(NamedSink::blocking("stdout", JsonLines::new(std::io::stdout())));
     }
-    if sinks == "stdout and ledger" {
+    if sinks.contains("ledger") {
         outlets.push(NamedSink::blocking("ledger", Store::open(settings, StoreHealth::default()).unwrap()));
     }
     let ledger = Ledger::start(outlets, None, Arc::clone(&metrics)).unwrap();
@@ -69,7 +72,7 @@ fn record(seconds: u64, sinks: &str) {
     let dropped: f64 = dropped.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum();
     let bytes = std::fs::metadata(&path).map_or(0, |file| file.len()) as f64 / emitted as f64;
     eprintln!(
-        "{sinks:<18} {emitted} events in {seconds} s: {each:.1} µs of CPU an event, {bytes:.0} bytes of ledger an \
+        "{sinks:<24} {emitted} events in {seconds} s: {each:.1} µs of CPU an event, {bytes:.0} bytes of ledger an \
          event, {dropped} dropped"
     );
 }

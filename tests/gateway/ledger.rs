@@ -106,6 +106,7 @@ fn while_the_ledger_cannot_be_written_nothing_goes_on_unrecorded() {
         Some(gateway.agent().get("https://denied.example.com/")).filter(|answer| answer.status == 503)
     });
     answer.assert_refused(503, "postern/builtin/ledger");
+    assert!(answer.text().contains("Destination: denied.example.com:443"), "{}", answer.text());
     assert_eq!(gateway.status()["ready"], false);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "somebody's notes");
     std::fs::remove_file(&file).unwrap();

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -24,6 +25,8 @@ pub(crate) struct Gateway {
     authority: Pki,
     events: Arc<Journal<Value>>,
     strays: Arc<Journal<String>>,
+    /// Whether this test ends the process in the middle of what it writes.
+    is_killed: Arc<AtomicBool>,
     log: Arc<Journal<String>>,
     readers: Vec<JoinHandle<()>>,
     listeners: Vec<(String, SocketAddr)>,
@@ -36,11 +39,12 @@ impl Gateway {
     #[track_caller]
     pub(super) fn over(mut child: Child, directory: TempDir, authority: Pki) -> Self {
         let (events, strays) = (Arc::new(Journal::new()), Arc::new(Journal::new()));
-        let log = Arc::new(Journal::new());
+        let (log, is_killed) = (Arc::new(Journal::new()), Arc::new(AtomicBool::new(false)));
         let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let events_reader = read_lines(stdout, {
-            let (events, strays) = (Arc::clone(&events), Arc::clone(&strays));
-            move |line| {
+            let (events, strays, is_killed) =
+                (Arc::clone(&events), Arc::clone(&strays), Arc::clone(&is_killed));
+            move |line, is_whole| {
                 let _ = match serde_json::from_str(&line) {
                     Ok(event) => {
                         if let Err(why) = schema::of_events().check(&event) {
@@ -48,21 +52,32 @@ impl Gateway {
                         }
                         events.push(event)
                     }
+                    Err(_) if !is_whole && is_killed.load(Ordering::Relaxed) => return,
                     Err(_) => strays.push(line),
                 };
             }
         });
         let log_reader = read_lines(stderr, {
             let log = Arc::clone(&log);
-            move |line| {
+            move |line, _| {
                 let _ = log.push(line);
             }
         });
         let readers = vec![events_reader, log_reader];
         let in_force = std::fs::read_to_string(directory.path().join(POLICY)).unwrap_or_default();
         let (listeners, in_force) = (Vec::new(), Mutex::new(in_force));
-        let mut gateway =
-            Self { child, directory, authority, events, strays, log, readers, listeners, in_force };
+        let mut gateway = Self {
+            child,
+            directory,
+            authority,
+            events,
+            strays,
+            is_killed,
+            log,
+            readers,
+            listeners,
+            in_force,
+        };
         gateway.listeners = poll("the gateway's status", || gateway.read_listeners());
         gateway
     }
@@ -218,6 +233,7 @@ impl Gateway {
 
     /// Sends a signal by its name, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
+        self.is_killed.fetch_or(name == "KILL", Ordering::Relaxed);
         let command = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
     }
@@ -263,6 +279,7 @@ impl Drop for Gateway {
     #[expect(clippy::print_stderr, reason = "the log of a failed test is what explains it")]
     fn drop(&mut self) {
         // It may have ended already, which is what some tests wait for.
+        self.is_killed.store(true, Ordering::Relaxed);
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.readers.drain(..).for_each(|reader| drop(reader.join()));
@@ -279,6 +296,18 @@ impl Drop for Gateway {
     }
 }
 
-fn read_lines(from: impl Read + Send + 'static, take: impl Fn(String) + Send + 'static) -> JoinHandle<()> {
-    std::thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).for_each(take))
+/// Gives each line away, and whether it ended: the last one of a killed process may not have.
+fn read_lines(
+    from: impl Read + Send + 'static,
+    take: impl Fn(String, bool) + Send + 'static,
+) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut from = BufReader::new(from);
+        let mut line = String::new();
+        while from.read_line(&mut line).is_ok_and(|read| read > 0) {
+            let is_whole = line.ends_with('\n');
+            take(line.trim_end_matches('\n').to_owned(), is_whole);
+            line.clear();
+        }
+    })
 }

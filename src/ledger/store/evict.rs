@@ -6,10 +6,11 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 
 use super::{StoreError, StoreFile};
+use crate::event::Event;
 
 /// How many rows one step takes away, and how many steps there are between two transactions of events.
 const STEP: i64 = 1_000;
-const STEPS: usize = 16;
+const STEPS: usize = 2;
 
 /// How many pages are given back to the file system between two transactions of events.
 const PAGES: u32 = 1_024;
@@ -24,28 +25,70 @@ const MERGE: &str = "INSERT INTO evicted (kind, rule, first, last, rows, time) \
 /// Whose rows they are: the kind and the rule.
 type Share = (String, Option<String>);
 
+/// How many rows there are of each kind and rule: the table is counted once, for it may have a million rows.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Shares(HashMap<Share, i64>);
+
+impl Shares {
+    pub(super) fn of_all(connection: &Connection) -> Result<Self, StoreError> {
+        Self::count(connection, "", &[])
+    }
+
+    fn count(
+        connection: &Connection,
+        condition: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> Result<Self, StoreError> {
+        let counted = format!("SELECT kind, rule, count(*) FROM events {condition} GROUP BY kind, rule");
+        let mut statement = connection.prepare(&counted)?;
+        let rows = statement.query_map(values, |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
+        Ok(Self(rows.collect::<Result<_, _>>()?))
+    }
+
+    /// Counts a row that was added.
+    pub(super) fn add(&mut self, event: &Event) {
+        let rule = event.decision.rule.as_ref().map(|rule| rule.as_str().to_owned());
+        *self.0.entry((event.kind.as_str().to_owned(), rule)).or_default() += 1;
+    }
+
+    fn remove(&mut self, share: &Share, rows: i64) {
+        if let Some(count) = self.0.get_mut(share) {
+            *count -= rows;
+        }
+        self.0.retain(|_, count| *count > 0);
+    }
+
+    /// The one with the most rows.
+    fn largest(&self) -> Option<(Share, i64)> {
+        self.0.iter().max_by_key(|(_, rows)| **rows).map(|(share, rows)| (share.clone(), *rows))
+    }
+}
+
 impl StoreFile {
     /// Takes away what is older than the settings say. `now` in milliseconds since 1970.
     pub(super) fn evict_old(&mut self, now: u64, max_age: Duration) -> Result<(), StoreError> {
         let oldest = now.saturating_sub(u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX));
         let oldest = i64::try_from(oldest).unwrap_or(i64::MAX);
         let transaction = self.connection.transaction()?;
-        let shares = shares(&transaction, "WHERE time < ?1", &[&oldest])?;
-        for (share, rows) in shares {
-            take(&transaction, &share, rows, ("AND time < ?4", Some(oldest)), now)?;
+        let old = Shares::count(&transaction, "WHERE time < ?1", &[&oldest])?;
+        for (share, rows) in &old.0 {
+            take(&transaction, share, *rows, ("AND time < ?4", Some(oldest)), now)?;
         }
         merge_notes(&transaction)?;
         transaction.commit()?;
+        if let Some(shares) = &mut self.shares {
+            old.0.iter().for_each(|(share, rows)| shares.remove(share, *rows));
+        }
         Ok(())
     }
 
     /// Takes rows away while the pages in use have more than so many bytes, and gives pages back while the file has more:
     /// a part at a time, so that events do not wait for long. A flood under one rule costs that rule's rows.
     pub(super) fn evict_beyond(&mut self, now: u64, most: u64) -> Result<(), StoreError> {
-        if self.used_bytes()? > most {
+        if used_bytes(&self.connection)? > most {
             self.evict_some(now, most)?;
         }
-        if self.pages("page_count")? > most {
+        if bytes_of(&self.connection, "page_count")? > most {
             // Each row is a page that was given back.
             let mut statement = self.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
             let mut pages = statement.query([])?;
@@ -55,36 +98,35 @@ impl StoreFile {
     }
 
     fn evict_some(&mut self, now: u64, most: u64) -> Result<(), StoreError> {
-        let mut shares = shares(&self.connection, "", &[])?;
-        // Some room at once, so that this is rare.
-        let enough = most - most / 16;
+        let Self { connection, shares, .. } = self;
+        let shares = match shares {
+            Some(shares) => shares,
+            None => shares.insert(Shares::of_all(connection)?),
+        };
         for _ in 0..STEPS {
-            if self.used_bytes()? <= enough {
-                break;
-            }
-            let Some((share, rows)) = shares.iter_mut().max_by_key(|(_, rows)| **rows) else { break };
-            if *rows == 0 {
-                break;
-            }
-            let step = STEP.min(*rows);
-            *rows -= step;
-            let transaction = self.connection.transaction()?;
-            take(&transaction, share, step, ("", None), now)?;
+            let Some((share, rows)) = shares.largest() else { break };
+            let step = STEP.min(rows);
+            let transaction = connection.transaction()?;
+            take(&transaction, &share, step, ("", None), now)?;
             merge_notes(&transaction)?;
             transaction.commit()?;
+            shares.remove(&share, step);
+            if used_bytes(connection)? <= most {
+                break;
+            }
         }
         Ok(())
     }
+}
 
-    fn used_bytes(&self) -> Result<u64, StoreError> {
-        Ok(self.pages("page_count")?.saturating_sub(self.pages("freelist_count")?))
-    }
+fn used_bytes(connection: &Connection) -> Result<u64, StoreError> {
+    Ok(bytes_of(connection, "page_count")?.saturating_sub(bytes_of(connection, "freelist_count")?))
+}
 
-    /// The bytes of so many pages as this pragma says.
-    fn pages(&self, pragma: &str) -> Result<u64, StoreError> {
-        let value = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        Ok(u64::try_from(value(pragma)? * value("page_size")?).unwrap_or_default())
-    }
+/// The bytes of so many pages as this pragma says.
+fn bytes_of(connection: &Connection, pragma: &str) -> Result<u64, StoreError> {
+    let value = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok(u64::try_from(value(pragma)? * value("page_size")?).unwrap_or_default())
 }
 
 /// Bounds `evicted`.
@@ -99,18 +141,6 @@ fn merge_notes(connection: &Connection) -> Result<(), StoreError> {
     connection.execute(MERGE, params![newest_of_older])?;
     connection.execute("DELETE FROM evicted WHERE rowid <= ?1", params![newest_of_older])?;
     Ok(())
-}
-
-/// Counts the rows of each kind and rule.
-fn shares(
-    connection: &Connection,
-    condition: &str,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<HashMap<Share, i64>, StoreError> {
-    let counted = format!("SELECT kind, rule, count(*) FROM events {condition} GROUP BY kind, rule");
-    let mut statement = connection.prepare(&counted)?;
-    let rows = statement.query_map(values, |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Takes away the oldest rows of a share, and says so in `evicted`.

@@ -24,6 +24,7 @@ use super::stamp::now;
 use crate::event::{Chain, Event, Id};
 use crate::policy::allowance::Allowances;
 pub use choose::{RowColumn, RowFilter};
+use evict::Shares;
 pub use read::{StoreLines, is_store};
 pub use rows::{PagesCheck, StoreRow, StoreRows};
 pub use sql::{SqlError, SqlFiller, SqlSource, SqlValue};
@@ -93,7 +94,9 @@ pub enum StoreError {
     Damaged(String),
     #[error("the ledger's file was removed or replaced while it was written")]
     Replaced,
-    #[error("the ledger cannot be written: {0}")]
+    #[error("the ledger's file was emptied while it was written; a new ledger begins in it")]
+    Emptied,
+    #[error("the ledger's file cannot be used: {0}")]
     Sqlite(rusqlite::Error),
 }
 
@@ -179,6 +182,8 @@ struct StoreFile {
     start: Option<Id>,
     /// How many changes of what limits count are there.
     counted: u64,
+    /// Known from the first time that rows had to go.
+    shares: Option<Shares>,
 }
 
 impl Store {
@@ -190,6 +195,7 @@ impl Store {
         schema::check_header(&settings.path)?;
         let lock = lock(&settings.path)?;
         let file = StoreFile::open(&settings.path)?;
+        file.check_pages()?;
         let allowances = Arc::new(spent::read(&file.connection, now())?);
         let retention = Retention(Arc::new(Mutex::new((settings.max_age, settings.max_bytes))));
         Ok(Self {
@@ -367,13 +373,14 @@ impl StoreFile {
         connection.pragma_update(None, "journal_size_limit", MOST_WAL.cast_signed())?;
         let metadata = fs::metadata(path).map_err(|error| StoreError::Open(path.to_owned(), error))?;
         let identity = (metadata.dev(), metadata.ino());
-        Ok(Self { connection, identity, length: metadata.len(), start: None, counted: 0 })
+        Ok(Self { connection, identity, length: metadata.len(), start: None, counted: 0, shares: None })
     }
 
     /// Checks that the path still names the file that is open, and that nobody truncated it.
     fn check_place(&self, path: &Path) -> Result<(), StoreError> {
         match fs::metadata(path) {
             Ok(found) if (found.dev(), found.ino()) != self.identity => Err(StoreError::Replaced),
+            Ok(found) if found.len() == 0 => Err(StoreError::Emptied),
             Ok(found) if found.len() < self.length => {
                 Err(StoreError::Damaged("it is shorter than it was".to_owned()))
             }
@@ -391,17 +398,22 @@ impl StoreFile {
     /// Writes events, and what limits count, in one transaction.
     fn write(&mut self, rows: &[PendingRow], allowances: &Allowances) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
-        let mut start = self.start;
+        let (mut start, mut added) = (self.start, Vec::new());
         for row in rows {
             if row.event.start.is_some() && row.event.start != start {
                 start = row.event.start;
                 row::insert_start(&transaction, &row.event)?;
             }
-            row::insert(&transaction, row)?;
+            if row::insert(&transaction, row)? && self.shares.is_some() {
+                added.push(&row.event);
+            }
         }
         let counted = spent::write(&transaction, allowances, self.counted)?;
         transaction.commit()?;
         (self.start, self.counted) = (start, counted);
+        if let Some(shares) = &mut self.shares {
+            added.into_iter().for_each(|event| shares.add(event));
+        }
         Ok(())
     }
 

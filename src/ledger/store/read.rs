@@ -1,14 +1,16 @@
 //! A ledger as lines of JSON, oldest first, read while it is written. The file is data of others.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::vec;
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::StoreError;
 use super::choose::RowFilter;
@@ -22,6 +24,8 @@ const PAGE_BYTES: usize = 256 << 10;
 
 /// The longest text that is read, in bytes, beyond which SQLite says that it is too large.
 const MOST_BYTES: i32 = 16 << 20;
+
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// What stands in the place of a row that holds no line.
 const NO_EVENT: &str = "{}";
@@ -54,8 +58,43 @@ pub fn is_store(path: &Path) -> io::Result<bool> {
 /// The file is no ledger, of a later version, altered or damaged.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     schema::check_header(path)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    match open_shared(path) {
+        // Beside a file that nobody has open SQLite makes its own, which a read-only file system refuses.
+        Err(StoreError::Sqlite(error))
+            if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && !has_wal(path) =>
+        {
+            prepared(Connection::open_with_flags(immutable(path), FLAGS | OpenFlags::SQLITE_OPEN_URI)?, path)
+        }
+        opened => opened,
+    }
+}
+
+/// Opens it as one that may be written meanwhile.
+fn open_shared(path: &Path) -> Result<Connection, StoreError> {
+    prepared(Connection::open_with_flags(path, FLAGS)?, path)
+}
+
+/// Whether what was written last is beside the file.
+fn has_wal(path: &Path) -> bool {
+    let wal = path.with_file_name(format!("{}-wal", schema::name(path)));
+    std::fs::metadata(wal).is_ok_and(|wal| wal.len() > 0)
+}
+
+/// The name of a file that does not change while it is read (SQLite, Uniform Resource Identifiers).
+fn immutable(path: &Path) -> PathBuf {
+    let mut uri = OsString::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'%' | b'?' | b'#' => uri.push(format!("%{byte:02x}")),
+            _ => uri.push(OsStr::from_bytes(&[byte])),
+        }
+    }
+    uri.push("?immutable=1");
+    uri.into()
+}
+
+/// Sets what holds for every reader, and checks the tables.
+fn prepared(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;

@@ -111,15 +111,15 @@ fn integer(value: Option<u64>) -> ToSqlOutput<'static> {
     ToSqlOutput::Owned(value.map_or(Value::Null, |value| Value::Integer(number(value))))
 }
 
-/// Adds an event with its findings; an event that is there already is left as it is.
-pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<(), StoreError> {
+/// Adds an event with its findings; one that is there already is left as it is, which the answer says.
+pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<bool, StoreError> {
     let PendingRow { event, line, before } = row;
     let chains =
         [blob(event.chain.as_ref().map(Chain::as_bytes)), blob(before.as_ref().map(Chain::as_bytes))];
     let values = columns(event).into_iter().chain([text(Some(line))]).chain(chains);
     let added = connection.prepare_cached(EVENT)?.execute(params_from_iter(values))?;
     if added == 0 || event.dlp.is_empty() {
-        return Ok(());
+        return Ok(added > 0);
     }
     let n = connection.last_insert_rowid();
     for of in &event.dlp {
@@ -134,7 +134,7 @@ pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<(), St
             of.action
         ])?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A number as SQLite has it; what is larger is the largest.

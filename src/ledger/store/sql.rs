@@ -166,10 +166,8 @@ impl SqlFiller {
             self.start = event.start;
             row::insert_start(&self.connection, event)?;
         }
-        row::insert(
-            &self.connection,
-            &PendingRow { event: event.clone(), line: line.to_owned(), before: None },
-        )
+        let row = PendingRow { event: event.clone(), line: line.to_owned(), before: None };
+        row::insert(&self.connection, &row).map(|_| ())
     }
 
     /// Ends with the last event.

@@ -254,7 +254,8 @@ fn a_file_that_is_damaged_while_it_is_open_is_left_as_it_is() {
         file.length = fs::metadata(&path).unwrap().len();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(keeps).unwrap();
         writer.write(&mut store, "a/b/c").unwrap();
-        assert!(store.flush().unwrap_err().to_string().contains("shorter than it was"));
+        let said = store.flush().unwrap_err().to_string();
+        assert!(said.contains(if keeps == 0 { "was emptied" } else { "shorter than it was" }), "{said}");
         if keeps > 0 {
             writer.write(&mut store, "a/b/c").unwrap();
             assert!(store.flush().is_err(), "{keeps}");
@@ -262,6 +263,37 @@ fn a_file_that_is_damaged_while_it_is_open_is_left_as_it_is() {
             assert_eq!(fs::metadata(&path).unwrap().len(), keeps, "nothing was written into it");
         }
     }
+}
+
+#[test]
+fn a_file_that_was_damaged_before_the_start_is_refused_and_left_as_it_is() {
+    let (_place, path) = place();
+    let (mut store, mut writer) = (open(&path).unwrap(), Writer::new());
+    (0..2_000).for_each(|_| writer.write(&mut store, "a/b/c").unwrap());
+    store.close().unwrap();
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4_096..3 * 4_096].fill(0x5a);
+    fs::write(&path, &bytes).unwrap();
+    let said = open(&path).unwrap_err().to_string();
+    assert!(said.contains("damaged and is left as it is; move it away"), "{said}");
+    assert!(fs::read(&path).unwrap() == bytes);
+}
+
+#[test]
+fn rows_are_counted_once_and_the_counts_stay_true() {
+    let (_place, path) = place();
+    let (mut store, mut writer) = (open(&path).unwrap(), Writer::new());
+    for of in 0..20_000 {
+        writer.write(&mut store, if of % 3 == 0 { "a/b/some" } else { "a/b/most" }).unwrap();
+        if of == 15_000 {
+            let old = Duration::from_secs(0);
+            store.file.as_mut().unwrap().evict_old(now().unix_millis() - 500, old).unwrap();
+        }
+    }
+    store.flush().unwrap();
+    let file = store.file.as_ref().unwrap();
+    assert_eq!(file.shares.as_ref().unwrap(), &Shares::of_all(&file.connection).unwrap());
 }
 
 #[test]

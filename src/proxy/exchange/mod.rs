@@ -91,9 +91,6 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
-        if self.session.gateway.ledger.is_refusing() {
-            return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, unrecorded()).into());
-        }
         record.hold_room(self.room(&parts)?);
         let plan = self.plan(&parts, record).await?;
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
@@ -157,6 +154,9 @@ impl Exchange<'_> {
                 }
             }
             record.head_decided(&decision.facts);
+            if self.session.gateway.ledger.is_refusing() {
+                return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, unrecorded()).into());
+            }
             return decision.outcome;
         }
     }
