@@ -9,6 +9,7 @@ mod catalogue;
 mod decode;
 mod detector;
 mod scan;
+mod stream;
 mod validator;
 mod walk;
 
@@ -26,6 +27,7 @@ pub use budget::{BoundReached, Budget};
 pub use decode::Coding;
 pub use detector::Detector;
 pub use scan::Detectors;
+pub use stream::{StreamMatch, StreamScanner};
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
