@@ -23,8 +23,8 @@ const CHILD: &str = "POSTERN_BENCH_RECORD";
 
 fn main() {
     let seconds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(60);
-    if let Ok(sinks) = std::env::var(CHILD) {
-        return record(seconds, &sinks);
+    if let Some(sinks) = std::env::var_os(CHILD) {
+        return record(seconds, &sinks.to_string_lossy());
     }
     for sinks in ["none", "stdout", "stdout and ledger"] {
         let mut child = Command::new(std::env::current_exe().unwrap());

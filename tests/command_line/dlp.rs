@@ -89,7 +89,7 @@ fn standard_input_is_searched_and_hashed() {
     // FIPS 180-4's example.
     let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n";
     assert_eq!((hash("abc").stdout.as_str(), hash("abc\n").stdout.as_str()), (abc, abc));
-    assert_eq!(hash("abc\n\n").stdout == abc, false);
+    assert_ne!(hash("abc\n\n").stdout, abc);
     assert_eq!((hash("").code, hash("\n").code), (Some(1), Some(1)));
 }
 
