@@ -4,7 +4,7 @@ use regex::bytes::RegexBuilder;
 use serde::Deserialize;
 
 use super::Confidence;
-use super::detector::{Detector, Form, Place};
+use super::detector::{Detector, Form, More, Place};
 use super::validator;
 
 /// The detectors that are built in.
@@ -28,6 +28,8 @@ pub(super) struct Row {
     before: usize,
     #[serde(default)]
     shape: Option<String>,
+    #[serde(default)]
+    more: Option<More>,
     #[serde(default)]
     word: bool,
     #[serde(default)]
@@ -73,8 +75,15 @@ pub(super) fn detector(row: Row) -> Result<Detector, String> {
     if row.anchors.is_empty() != (row.place == Place::Value) {
         return Err(at(&"values have no anchors, all others have"));
     }
-    let form =
-        Form { place: row.place, before: row.before, begins: row.begins, word: row.word, shape, validator };
+    let form = Form {
+        place: row.place,
+        before: row.before,
+        begins: row.begins,
+        word: row.word,
+        shape,
+        more: row.more,
+        validator,
+    };
     Ok(Detector {
         id: row.id,
         confidence: row.confidence,

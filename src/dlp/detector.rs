@@ -10,7 +10,7 @@ use super::Confidence;
 use super::validator::{Candidate, Judged, Validator};
 
 /// The most bytes behind an anchor that its shape is tried on.
-const LONGEST: usize = 2 << 10;
+const LONGEST: usize = 512;
 /// How many beginnings in front of an anchor are tried.
 const BEGINNINGS: usize = 16;
 
@@ -41,6 +41,39 @@ pub(super) enum Place {
     Text,
 }
 
+/// The characters over which a secret goes on behind its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum More {
+    /// Letters and digits.
+    An,
+    /// And `_` and `-`, as in base64url.
+    Url,
+    /// And dots between these.
+    Dots,
+    /// Base64 of both alphabets, with its padding, that may be percent-encoded.
+    B64,
+}
+
+impl More {
+    fn has(self, byte: u8) -> bool {
+        let is_url = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        match self {
+            Self::An => byte.is_ascii_alphanumeric(),
+            Self::Url => is_url,
+            Self::Dots => is_url || byte == b'.',
+            Self::B64 => is_url || matches!(byte, b'+' | b'/' | b'=' | b'%'),
+        }
+    }
+
+    /// How many bytes of the beginning of a text belong to the secret in front of it.
+    fn length(self, text: &[u8]) -> usize {
+        let length = text.iter().take_while(|byte| self.has(**byte)).count();
+        let dots = text.get(..length).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'.');
+        length - dots.count()
+    }
+}
+
 /// How a secret is found at an anchor.
 pub(super) struct Form {
     pub(super) place: Place,
@@ -52,6 +85,8 @@ pub(super) struct Form {
     pub(super) word: bool,
     /// The secret from its beginning on; none where the validator finds it.
     pub(super) shape: Option<Regex>,
+    /// What it goes on over. A shape without an end would be tried on all that follows each anchor.
+    pub(super) more: Option<More>,
     pub(super) validator: Option<&'static dyn Validator>,
 }
 
@@ -100,10 +135,16 @@ impl Detector {
             }
             None => anchor.clone(),
         };
-        let judged = match self.form.validator {
+        let mut judged = match self.form.validator {
             Some(validator) => validator.judge(&Candidate { text, anchor, range })?,
             None => Judged::found(range),
         };
+        let length = self.form.more.map_or(0, |more| more.length(&text[judged.range.end..]));
+        if length > 0 {
+            judged.range.end += length;
+            // A longer form has none, or another one.
+            judged.checksum = None;
+        }
         let value = text.get(judged.range.clone())?;
         Some(Judged { is_low: judged.is_low || is_drawn_by_nobody(value), ..judged })
     }

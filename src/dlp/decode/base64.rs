@@ -7,6 +7,8 @@ use crate::dlp::runs::{LEAST, Set, set};
 const ALIGNMENTS: usize = 4;
 /// The digits of a sample.
 const SAMPLE: usize = 24;
+/// Those that are looked at first: most samples are seen to be no text by them.
+const FIRST: usize = 8;
 const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_');
 
 const VALUES: [u8; 256] = values();
@@ -46,9 +48,9 @@ pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), B
 /// programs.
 fn looks_coded(digits: &[u8]) -> bool {
     let end = digits.len() / 4 * 4;
-    let sample = |start: usize| {
+    let sample = |start: usize, length: usize| {
         let mut bytes = [0; SAMPLE / 4 * 3];
-        let quads = digits.get(start..end.min(start + SAMPLE)).unwrap_or_default().chunks_exact(4);
+        let quads = digits.get(start..end.min(start + length)).unwrap_or_default().chunks_exact(4);
         let count = quads.len() * 3;
         for (quad, three) in quads.zip(bytes.chunks_exact_mut(3)) {
             three.copy_from_slice(&undo_quad(quad)[1..]);
@@ -56,13 +58,15 @@ fn looks_coded(digits: &[u8]) -> bool {
         (bytes, count)
     };
     let is_text = |start: usize| {
-        let (bytes, count) = sample(start);
-        is_like_text(bytes.get(..count).unwrap_or_default())
+        [FIRST, SAMPLE].iter().all(|length| {
+            let (bytes, count) = sample(start, *length);
+            is_like_text(bytes.get(..count).unwrap_or_default())
+        })
     };
     let last = end.saturating_sub(SAMPLE);
     is_text(0)
         || last > 0 && (is_text(last) || is_text(last / 2 / 4 * 4))
-        || packed::magic(&sample(0).0).is_some()
+        || packed::magic(&sample(0, FIRST).0).is_some()
 }
 
 fn undo_quad(quad: &[u8]) -> [u8; 4] {

@@ -144,13 +144,18 @@ fn goes_on(byte: u8) -> bool {
 }
 
 pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
-    if source.text.is_ascii() {
+    if other(source.text, 0).is_none() {
         return Ok(());
     }
-    let (mut assembly, mut at) = (Assembly::default(), 0);
-    for chunk in source.text.utf8_chunks() {
-        fold(chunk.valid(), at, &mut assembly);
-        at += chunk.valid().len() + chunk.invalid().len();
+    let mut assembly = Assembly::default();
+    if let Ok(text) = std::str::from_utf8(source.text) {
+        fold(text, 0, &mut assembly);
+    } else {
+        let mut at = 0;
+        for chunk in source.text.utf8_chunks() {
+            fold(chunk.valid(), at, &mut assembly);
+            at += chunk.valid().len() + chunk.invalid().len();
+        }
     }
     if assembly.bytes.is_empty() {
         return Ok(());
@@ -159,13 +164,28 @@ pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), B
     parts.add(Coding::Unicode, bytes, origin)
 }
 
+/// So many bytes are looked at together.
+const TOGETHER: usize = 64;
+
+/// The next byte from there on that is none of ASCII.
+fn other(bytes: &[u8], mut at: usize) -> Option<usize> {
+    while let Some(block) = bytes.get(at..at + TOGETHER) {
+        if !block.is_ascii() {
+            break;
+        }
+        at += TOGETHER;
+    }
+    let rest = bytes.get(at..)?;
+    rest.iter().position(|byte| !byte.is_ascii()).map(|length| at + length)
+}
+
 /// Folds the runs of a text in which there is something to be folded.
 fn fold(text: &str, base: usize, assembly: &mut Assembly) {
     let bytes = text.as_bytes();
     let mut done = 0;
     let mut at = 0;
-    while let Some(next) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| !byte.is_ascii())) {
-        at += next;
+    while let Some(next) = other(bytes, at) {
+        at = next;
         let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else { return };
         if FOLDS.of(character).is_none() {
             at += character.len_utf8();
