@@ -1,13 +1,15 @@
 //! FINDS what must not leave: secrets in texts, in every coding that is undone. Pure.
 //!
-//! [`Detectors`] has the detectors of `detectors.yaml`. A detector's *anchors*, literals without which its shape is never
-//! tried, are searched for in one pass (`scan`); its *validator* judges what has the shape. `walk` undoes codings, breadth
-//! first, and searches what comes out.
+//! [`Detectors`] has the detectors of `detectors.yaml`. Tokens and coded parts stand in *runs* of few characters (`runs`), so
+//! most of a text is never looked at closely. A detector's *anchors*, literals without which its shape is never tried, are
+//! searched for in these (`scan`); its *validator* judges what has the shape. `walk` undoes codings, breadth first, and
+//! searches what comes out.
 
 mod budget;
 mod catalogue;
 mod decode;
 mod detector;
+mod runs;
 mod scan;
 mod stream;
 mod validator;
