@@ -118,11 +118,6 @@ impl Detector {
             .find_map(|start| self.from(text, first + start, anchor.clone()))
     }
 
-    /// How many bytes behind the beginning of an anchor no other one of this detector begins a secret, where there was none.
-    pub(super) fn spared(&self) -> usize {
-        self.form.validator.map_or(0, Validator::spared)
-    }
-
     /// Returns the secret that begins there.
     fn from(&self, text: &[u8], start: usize, anchor: Range<usize>) -> Option<Judged> {
         if self.form.word && start.checked_sub(1).is_some_and(|before| is_word(text[before])) {

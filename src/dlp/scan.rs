@@ -132,12 +132,9 @@ impl Detectors {
         if layer.rigid_alone && !detector.is_rigid || anchor.start < *next {
             return;
         }
-        match detector.at(layer.text, anchor.clone()) {
-            Some(judged) => {
-                *next = judged.range.end;
-                layer.secrets.push(LayerMatch { detector, judged });
-            }
-            None => *next = anchor.start + detector.spared(),
+        if let Some(judged) = detector.at(layer.text, anchor) {
+            *next = judged.range.end;
+            layer.secrets.push(LayerMatch { detector, judged });
         }
     }
 }

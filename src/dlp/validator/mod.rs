@@ -57,12 +57,6 @@ impl Judged {
 pub(super) trait Validator: Sync {
     /// Returns the secret; none where the text is something else.
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged>;
-
-    /// How many bytes behind the beginning of an anchor that was refused no other one begins a secret: its random part would
-    /// have been the refused one's too. It bounds the cost of many anchors in a row.
-    fn spared(&self) -> usize {
-        0
-    }
 }
 
 /// The validators by their names in the file.
