@@ -7,7 +7,7 @@ const LEAST_DECODED: usize = 64 << 10;
 /// How many runs are decoded.
 const MOST_RUNS: usize = 10_000;
 /// How many findings are told apart.
-const MOST_FINDINGS: usize = 256;
+pub(super) const MOST_FINDINGS: usize = 256;
 
 /// What is left to be spent on the texts of one request.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Budget {
 pub enum BoundReached {
     #[error("more than {0} bytes would come out of its codings")]
     Decoded(usize),
+    #[error("more than 1 MiB would come out of a compressed part")]
+    Packed,
     #[error("it has more than {MOST_RUNS} coded parts")]
     Runs,
     #[error("it has more than {MOST_FINDINGS} findings")]
@@ -35,9 +37,9 @@ impl Budget {
         Self { decoded, runs: MOST_RUNS, findings: MOST_FINDINGS }
     }
 
-    /// How many bytes may still be decoded.
-    pub(super) fn decoded_left(&self) -> usize {
-        self.decoded
+    /// Fails unless so many bytes may still be decoded.
+    pub(super) fn has_room(&self, bytes: usize) -> Result<(), BoundReached> {
+        if bytes > self.decoded { Err(BoundReached::Decoded(self.decoded)) } else { Ok(()) }
     }
 
     /// Takes a decoded part of so many bytes.

@@ -4,7 +4,7 @@ use regex::bytes::RegexBuilder;
 use serde::Deserialize;
 
 use super::Confidence;
-use super::detector::{Detector, Form};
+use super::detector::{Detector, Form, More, Place};
 use super::validator;
 
 /// The detectors that are built in.
@@ -18,11 +18,18 @@ const MOST_COMPILED: usize = 8 << 20;
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
     id: String,
+    #[serde(default)]
+    place: Place,
+    #[serde(default)]
     anchors: Vec<String>,
+    #[serde(default)]
+    begins: Option<String>,
     #[serde(default)]
     before: usize,
     #[serde(default)]
     shape: Option<String>,
+    #[serde(default)]
+    more: Option<More>,
     #[serde(default)]
     word: bool,
     #[serde(default)]
@@ -53,8 +60,11 @@ pub(super) fn rows() -> Result<Vec<Row>, String> {
 pub(super) fn detector(row: Row) -> Result<Detector, String> {
     let at = |error: &dyn std::fmt::Display| format!("{}: {error}", row.id);
     let compile = |shape: &String| {
-        let tied = if row.before == 0 { format!(r"\A(?:{shape})") } else { shape.clone() };
-        RegexBuilder::new(&tied).unicode(false).size_limit(MOST_COMPILED).build().map_err(|error| at(&error))
+        RegexBuilder::new(&format!(r"\A(?:{shape})"))
+            .unicode(false)
+            .size_limit(MOST_COMPILED)
+            .build()
+            .map_err(|error| at(&error))
     };
     let shape = row.shape.as_ref().map(compile).transpose()?;
     let named = |name: &String| validator::named(name).ok_or_else(|| at(&"no such validator"));
@@ -62,7 +72,18 @@ pub(super) fn detector(row: Row) -> Result<Detector, String> {
     if shape.is_none() && validator.is_none() {
         return Err(at(&"neither a shape nor a validator"));
     }
-    let form = Form { before: row.before, word: row.word, shape, validator };
+    if row.anchors.is_empty() != (row.place == Place::Value) {
+        return Err(at(&"values have no anchors, all others have"));
+    }
+    let form = Form {
+        place: row.place,
+        before: row.before,
+        begins: row.begins,
+        word: row.word,
+        shape,
+        more: row.more,
+        validator,
+    };
     Ok(Detector {
         id: row.id,
         confidence: row.confidence,

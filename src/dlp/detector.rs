@@ -4,12 +4,15 @@ use std::fmt;
 use std::ops::Range;
 
 use regex::bytes::Regex;
+use serde::Deserialize;
 
 use super::Confidence;
 use super::validator::{Candidate, Judged, Validator};
 
-/// The longest secret whose beginning alone is found, in bytes.
-const LONGEST: usize = 16 << 10;
+/// The most bytes behind an anchor that its shape is tried on.
+const LONGEST: usize = 512;
+/// How many beginnings in front of an anchor are tried.
+const BEGINNINGS: usize = 16;
 
 /// A detector.
 pub struct Detector {
@@ -25,14 +28,65 @@ pub struct Detector {
     pub(super) form: Form,
 }
 
+/// Where a detector's secrets stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Place {
+    /// In a run of the characters of tokens, with an anchor.
+    #[default]
+    Token,
+    /// In such a run, which a name in front of it or words near it make a secret.
+    Value,
+    /// Anywhere, with an anchor.
+    Text,
+}
+
+/// The characters over which a secret goes on behind its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum More {
+    /// Letters and digits.
+    An,
+    /// And `_` and `-`, as in base64url.
+    Url,
+    /// And dots between these.
+    Dots,
+    /// Base64 of both alphabets, with its padding, that may be percent-encoded.
+    B64,
+}
+
+impl More {
+    fn has(self, byte: u8) -> bool {
+        let is_url = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        match self {
+            Self::An => byte.is_ascii_alphanumeric(),
+            Self::Url => is_url,
+            Self::Dots => is_url || byte == b'.',
+            Self::B64 => is_url || matches!(byte, b'+' | b'/' | b'=' | b'%'),
+        }
+    }
+
+    /// How many bytes of the beginning of a text belong to the secret in front of it.
+    fn length(self, text: &[u8]) -> usize {
+        let length = text.iter().take_while(|byte| self.has(**byte)).count();
+        let dots = text.get(..length).unwrap_or_default().iter().rev().take_while(|byte| **byte == b'.');
+        length - dots.count()
+    }
+}
+
 /// How a secret is found at an anchor.
 pub(super) struct Form {
-    /// How many bytes of the secret stand in front of its anchor at most.
+    pub(super) place: Place,
+    /// How many bytes of the secret stand in front of its anchor; at most so many where it has a beginning.
     pub(super) before: usize,
+    /// The literal that it begins with in front of its anchor.
+    pub(super) begins: Option<String>,
     /// The secret does not begin inside of a word.
     pub(super) word: bool,
-    /// The whole secret, tied to its beginning where that is its anchor; none where the validator finds it.
+    /// The secret from its beginning on; none where the validator finds it.
     pub(super) shape: Option<Regex>,
+    /// What it goes on over. A shape without an end would be tried on all that follows each anchor.
+    pub(super) more: Option<More>,
     pub(super) validator: Option<&'static dyn Validator>,
 }
 
@@ -53,35 +107,39 @@ impl Eq for Detector {}
 impl Detector {
     /// Returns the secret whose anchor stands there, if there is one.
     pub(super) fn at(&self, text: &[u8], anchor: Range<usize>) -> Option<Judged> {
+        let Some(begins) = &self.form.begins else {
+            let start = anchor.start.checked_sub(self.form.before)?;
+            return self.from(text, start, anchor);
+        };
+        let first = anchor.start.saturating_sub(self.form.before);
+        let before = text.get(first..anchor.start)?;
+        memchr::memmem::find_iter(before, begins.as_bytes())
+            .take(BEGINNINGS)
+            .find_map(|start| self.from(text, first + start, anchor.clone()))
+    }
+
+    /// Returns the secret that begins there.
+    fn from(&self, text: &[u8], start: usize, anchor: Range<usize>) -> Option<Judged> {
+        if self.form.word && start.checked_sub(1).is_some_and(|before| is_word(text[before])) {
+            return None;
+        }
         let range = match &self.form.shape {
-            Some(shape) if self.form.before == 0 => {
-                let end = text.len().min(anchor.start + LONGEST);
-                let found = shape.find(text.get(anchor.start..end)?)?;
-                anchor.start..anchor.start + found.end()
-            }
             Some(shape) => {
-                let start = anchor.start.saturating_sub(self.form.before);
-                let end = text.len().min(anchor.end + LONGEST);
-                let window = text.get(start..end)?;
-                let covers = |found: &Range<usize>| {
-                    found.start + start <= anchor.start && found.end + start >= anchor.end
-                };
-                let found = shape
-                    .find_iter(window)
-                    .map(|found| found.range())
-                    .take_while(|found| found.start + start <= anchor.start)
-                    .find(covers)?;
-                found.start + start..found.end + start
+                let found = shape.find(text.get(start..text.len().min(anchor.end + LONGEST))?)?;
+                start..start + found.end()
             }
             None => anchor.clone(),
         };
-        if self.form.word && range.start.checked_sub(1).is_some_and(|before| is_word(text[before])) {
-            return None;
-        }
-        let judged = match self.form.validator {
+        let mut judged = match self.form.validator {
             Some(validator) => validator.judge(&Candidate { text, anchor, range })?,
             None => Judged::found(range),
         };
+        let length = self.form.more.map_or(0, |more| more.length(&text[judged.range.end..]));
+        if length > 0 {
+            judged.range.end += length;
+            // A longer form has none, or another one.
+            judged.checksum = None;
+        }
         let value = text.get(judged.range.clone())?;
         Some(Judged { is_low: judged.is_low || is_drawn_by_nobody(value), ..judged })
     }

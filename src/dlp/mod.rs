@@ -1,14 +1,17 @@
 //! FINDS what must not leave: secrets in texts, in every coding that is undone. Pure.
 //!
-//! [`Detectors`] has the detectors of `detectors.yaml`. A detector's *anchors*, literals without which its shape is never
-//! tried, are searched for in one pass (`scan`); its *validator* judges what has the shape. `walk` undoes codings, breadth
-//! first, and searches what comes out.
+//! [`Detectors`] has the detectors of `detectors.yaml`. Tokens and coded parts stand in *runs* of few characters (`runs`), so
+//! most of a text is never looked at closely. A detector's *anchors*, literals without which its shape is never tried, are
+//! searched for in these (`scan`); its *validator* judges what has the shape. `walk` undoes codings, breadth first, and
+//! searches what comes out.
 
 mod budget;
 mod catalogue;
 mod decode;
 mod detector;
+mod runs;
 mod scan;
+mod stream;
 mod validator;
 mod walk;
 
@@ -26,6 +29,7 @@ pub use budget::{BoundReached, Budget};
 pub use decode::Coding;
 pub use detector::Detector;
 pub use scan::Detectors;
+pub use stream::{StreamMatch, StreamScanner};
 
 /// How sure a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

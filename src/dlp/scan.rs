@@ -1,38 +1,58 @@
-//! Searches one layer of a text: anchors in one pass, then the shape at each.
+//! Searches one layer of a text: anchors and values in its runs, a few anchors everywhere, then the shape at each.
+
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
-use super::detector::Detector;
+use super::detector::{Detector, Place};
 use super::validator::Judged;
 
 /// Anchors that are shorter stand in too many texts by chance, turned round or in the other case.
 const LEAST_MIRRORED: usize = 4;
+/// How much around an anchor is turned round at most.
+const TURNED: usize = 8 << 10;
 
 /// The detectors of a policy, ready to be searched for.
 #[derive(Debug)]
 pub struct Detectors {
     all: Vec<Detector>,
-    anchors: AhoCorasick,
-    /// Whose each anchor is, and how it is turned round.
-    owners: Vec<(usize, Option<usize>)>,
+    /// The anchors that stand in runs.
+    tokens: Anchors,
+    /// The anchors that stand anywhere.
+    texts: Anchors,
+    /// The detectors that look at each value.
+    values: Vec<usize>,
 }
 
-/// Ways in which a text is turned round.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Mirrors([bool; MIRRORS.len()]);
-
-impl Mirrors {
-    pub(super) fn iter(self) -> impl Iterator<Item = &'static Mirror> {
-        MIRRORS.iter().zip(self.0).filter_map(|(mirror, is_in)| is_in.then_some(mirror))
-    }
+#[derive(Debug)]
+struct Anchors {
+    automaton: AhoCorasick,
+    /// Whose each anchor is, and how it is turned round.
+    owners: Vec<(usize, Option<usize>)>,
 }
 
 /// A secret in one layer.
 pub(super) struct LayerMatch<'d> {
     pub(super) detector: &'d Detector,
     pub(super) judged: Judged,
+}
+
+/// A part of a layer in which an anchor stands turned round.
+pub(super) struct Turned {
+    pub(super) range: Range<usize>,
+    pub(super) mirror: &'static Mirror,
+}
+
+/// What is known of a layer while it is searched.
+struct Layer<'t, 'd, 'o> {
+    text: &'t [u8],
+    rigid_alone: bool,
+    /// Where each detector may find its next secret.
+    next: Vec<usize>,
+    secrets: &'o mut Vec<LayerMatch<'d>>,
+    turned: Vec<Turned>,
 }
 
 impl Detectors {
@@ -46,8 +66,84 @@ impl Detectors {
     }
 
     fn of(all: Vec<Detector>) -> Result<Self, String> {
+        let values = all.iter().enumerate().filter(|(_, detector)| detector.form.place == Place::Value);
+        let values = values.map(|(number, _)| number).collect();
+        let tokens = Anchors::of(&all, Place::Token)?;
+        let texts = Anchors::of(&all, Place::Text)?;
+        Ok(Self { all, tokens, texts, values })
+    }
+
+    /// The detectors, in the order of their file.
+    pub fn iter(&self) -> impl Iterator<Item = &Detector> {
+        self.all.iter()
+    }
+
+    /// Adds the secrets of a layer. Returns the parts in which an anchor stands turned round.
+    pub(super) fn layer<'d>(
+        &'d self,
+        text: &[u8],
+        runs: &[Range<usize>],
+        rigid_alone: bool,
+        secrets: &mut Vec<LayerMatch<'d>>,
+    ) -> Vec<Turned> {
+        let next = vec![0; self.all.len()];
+        let mut layer = Layer { text, rigid_alone, next, secrets, turned: Vec::new() };
+        for anchor in self.texts.automaton.find_iter(text) {
+            let owner = self.texts.owners.get(anchor.pattern().as_usize());
+            self.anchored(&mut layer, owner, anchor.range(), 0..text.len());
+        }
+        for run in runs {
+            let Some(bytes) = text.get(run.clone()) else { continue };
+            for anchor in self.tokens.automaton.find_overlapping_iter(bytes) {
+                let owner = self.tokens.owners.get(anchor.pattern().as_usize());
+                let range = run.start + anchor.start()..run.start + anchor.end();
+                self.anchored(&mut layer, owner, range, run.clone());
+            }
+            if !rigid_alone || self.values.iter().any(|number| self.all[*number].is_rigid) {
+                for value in values(text, run.clone()) {
+                    self.values.iter().for_each(|number| self.judge(&mut layer, *number, value.clone()));
+                }
+            }
+        }
+        layer.turned
+    }
+
+    /// An anchor was found, in a part of the text that may hold the secret.
+    fn anchored<'d>(
+        &'d self,
+        layer: &mut Layer<'_, 'd, '_>,
+        owner: Option<&(usize, Option<usize>)>,
+        anchor: Range<usize>,
+        part: Range<usize>,
+    ) {
+        match owner {
+            Some((number, None)) => self.judge(layer, *number, anchor),
+            Some((_, Some(way))) => {
+                if let Some(mirror) = MIRRORS.get(*way) {
+                    layer.turn(mirror, &anchor, part);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn judge<'d>(&'d self, layer: &mut Layer<'_, 'd, '_>, number: usize, anchor: Range<usize>) {
+        let (Some(detector), Some(next)) = (self.all.get(number), layer.next.get_mut(number)) else { return };
+        if layer.rigid_alone && !detector.is_rigid || anchor.start < *next {
+            return;
+        }
+        if let Some(judged) = detector.at(layer.text, anchor) {
+            *next = judged.range.end;
+            layer.secrets.push(LayerMatch { detector, judged });
+        }
+    }
+}
+
+impl Anchors {
+    /// The anchors of the detectors whose secrets stand there.
+    fn of(all: &[Detector], place: Place) -> Result<Self, String> {
         let (mut texts, mut owners) = (Vec::new(), Vec::new());
-        for (number, detector) in all.iter().enumerate() {
+        for (number, detector) in all.iter().enumerate().filter(|(_, of)| of.form.place == place) {
             for anchor in detector.anchors.iter().map(String::as_bytes) {
                 texts.push(anchor.to_vec());
                 owners.push((number, None));
@@ -64,36 +160,44 @@ impl Detectors {
             }
         }
         let mut builder = AhoCorasickBuilder::new();
-        builder.match_kind(MatchKind::Standard).kind(Some(AhoCorasickKind::DFA));
-        let anchors = builder.build(texts).map_err(|error| error.to_string())?;
-        Ok(Self { all, anchors, owners })
+        match place {
+            Place::Text => builder.match_kind(MatchKind::LeftmostFirst),
+            // Anchors may stand in each other, and each run is short.
+            Place::Token | Place::Value => builder.kind(Some(AhoCorasickKind::DFA)).prefilter(false),
+        };
+        let automaton = builder.build(texts).map_err(|error| error.to_string())?;
+        Ok(Self { automaton, owners })
     }
+}
 
-    /// The detectors, in the order of their file.
-    pub fn iter(&self) -> impl Iterator<Item = &Detector> {
-        self.all.iter()
+impl Layer<'_, '_, '_> {
+    /// Has the surroundings of an anchor turned round, together with those of the one before where they meet.
+    fn turn(&mut self, mirror: &'static Mirror, anchor: &Range<usize>, part: Range<usize>) {
+        let start = part.start.max(anchor.start.saturating_sub(TURNED));
+        let end = part.end.min(anchor.end + TURNED);
+        let last = self.turned.iter_mut().rev().find(|turned| turned.mirror.coding == mirror.coding);
+        match last {
+            Some(turned) if start <= turned.range.end && turned.range.start <= start => {
+                turned.range.end = turned.range.end.max(end);
+            }
+            _ => self.turned.push(Turned { range: start..end, mirror }),
+        }
     }
+}
 
-    /// Adds the secrets of a layer. Returns the ways in which an anchor stands in it turned round.
-    pub(super) fn layer<'d>(
-        &'d self,
-        text: &[u8],
-        rigid_alone: bool,
-        secrets: &mut Vec<LayerMatch<'d>>,
-    ) -> Mirrors {
-        let mut mirrors = Mirrors::default();
-        for anchor in self.anchors.find_overlapping_iter(text) {
-            let Some((number, way)) = self.owners.get(anchor.pattern().as_usize()) else { continue };
-            let Some(detector) = self.all.get(*number).filter(|detector| detector.is_rigid || !rigid_alone)
-            else {
-                continue;
-            };
-            if let Some(way) = way {
-                mirrors.0[*way] = true;
-            } else if let Some(judged) = detector.at(text, anchor.range()) {
-                secrets.push(LayerMatch { detector, judged });
+/// The values in a run: what a sign of assignment stands in front of, and what begins it.
+fn values(text: &[u8], run: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = run.start;
+    std::iter::from_fn(move || {
+        while at < run.end {
+            let rest = text.get(at..run.end)?;
+            let length = memchr::memchr(b'=', rest).unwrap_or(rest.len());
+            let value = at..at + length;
+            at = value.end + 1;
+            if !value.is_empty() {
+                return Some(value);
             }
         }
-        mirrors
-    }
+        None
+    })
 }

@@ -163,6 +163,89 @@ fn disguises_are_seen_through() {
 }
 
 #[test]
+fn a_secret_is_found_over_the_line_breaks_of_a_coding() {
+    // `base64`, `base32` and `xxd -p` break their lines, each at a place of its own, and the secret stands across one.
+    let text = format!("{}key {} end{}", "some words. ".repeat(4), github(), " more words.".repeat(6));
+    for (name, coded, width) in [
+        ("base64", BASE64_STANDARD.encode(&text), 76),
+        ("base32", base32(text.as_bytes()), 76),
+        ("hex", hex(text.as_bytes()), 60),
+    ] {
+        for line_break in ["\n", "\r\n", "\n    "] {
+            let lines: Vec<&str> =
+                coded.as_bytes().chunks(width).map(|line| std::str::from_utf8(line).unwrap()).collect();
+            let text = format!("a\n{}\nb", lines.join(line_break));
+            let found = found(text.as_bytes());
+            let own = found.iter().find(|found| found.detector.id == "github-token");
+            let own = own.unwrap_or_else(|| panic!("{name} {line_break:?}: {found:?}"));
+            assert_eq!(own.decoded.last().map(|coding| coding.as_str()), Some(name));
+            assert_eq!(own.range, 2..text.len() - 2, "{name} {line_break:?}");
+        }
+    }
+}
+
+#[test]
+fn texts_in_other_scripts_are_decoded_too() {
+    let text = format!("это ключ от хранилища: {} и больше ничего нет, совсем ничего", github());
+    for coded in [BASE64_STANDARD.encode(&text), hex(text.as_bytes()), base32(text.as_bytes())] {
+        assert_eq!(ids(coded.as_bytes()), [("github-token", Confidence::High)]);
+    }
+}
+
+#[test]
+fn look_alikes_are_folded_in_bytes_that_are_no_text_too() {
+    let alike = github().replacen('p', "р", 1);
+    let mut bytes = b"a\xff b ".to_vec();
+    bytes.extend(alike.as_bytes());
+    bytes.extend(b" \xfe");
+    let found = found(&bytes);
+    assert_eq!(found[0].range, 5..5 + alike.len());
+}
+
+#[test]
+fn what_follows_a_secret_hides_it_not() {
+    for text in ["glpat-{an:20}", "xai-{an:70}", "sk_live_{an:20}"] {
+        let text = expand(text);
+        for behind in ["a".repeat(400), "-".repeat(400), format!("-{}", "filler-".repeat(60))] {
+            let text = format!("{text}{behind}");
+            assert_eq!(ids(text.as_bytes()).len(), 1, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_refused_anchor_in_front_of_a_secret_hides_it_not() {
+    for (anchor, secret) in [("glpat-", "glpat-{an:20}"), ("eyJ-", JWT), ("hf_a-", "hf_{let:34}")] {
+        for count in [1, 2, 3, 5, 40] {
+            let text = format!("{}{}", anchor.repeat(count), expand(secret));
+            assert_eq!(ids(text.as_bytes()).len(), 1, "{text}");
+        }
+    }
+}
+
+const JWT: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{url:43}";
+
+#[test]
+fn a_part_that_has_no_room_is_a_bound_and_not_passed_over() {
+    // Each of these is undone into more than is left.
+    let text = format!("key {} end", github());
+    let filler = "the rest of the text ".repeat(400);
+    for coded in [
+        BASE64_STANDARD.encode(format!("{filler}{text}")),
+        hex(format!("{filler}{text}").as_bytes()),
+        base32(format!("{filler}{text}").as_bytes()),
+        format!("{filler}{text}").bytes().map(|byte| format!("%{byte:02x}")).collect(),
+        format!("{filler}{text}").bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        format!("{filler}{text}").chars().flat_map(|c| [c, '\u{200b}']).collect(),
+    ] {
+        let mut found = Vec::new();
+        let mut budget = Budget::of(coded.len(), 1 << 10);
+        let searched = DETECTORS.scan(coded.as_bytes(), Sight::Whole, &mut budget, &mut found);
+        assert!(matches!(searched, Err(BoundReached::Decoded(_))), "{searched:?} {found:?}");
+    }
+}
+
+#[test]
 fn packed_data_is_looked_into() {
     use std::io::Write as _;
     let mut packed = Vec::new();

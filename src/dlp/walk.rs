@@ -6,8 +6,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::budget::{BoundReached, Budget};
-use super::decode::{Coding, DECODERS, Origin, Room};
-use super::scan::{Detectors, LayerMatch, Mirrors};
+use super::decode::{Coding, DECODERS, Origin, Parts, Source};
+use super::runs::tokens;
+use super::scan::{Detectors, LayerMatch, Turned};
 use super::{Confidence, Match, Sight};
 use crate::digest::sha256_of;
 
@@ -59,13 +60,16 @@ impl Detectors {
         let mut layers =
             VecDeque::from([Layer { bytes: Cow::Borrowed(text), codings: Vec::new(), place: None }]);
         while let Some(layer) = layers.pop_front() {
-            let mirrors = walk.search(&layer, sight == Sight::Sealed, budget)?;
+            let runs = tokens(&layer.bytes);
+            let turned = walk.search(&layer, &runs, sight == Sight::Sealed, budget)?;
             if sight == Sight::Sealed {
                 break;
             }
-            walk.mirrored(&layer, mirrors, budget)?;
+            for turned in turned {
+                walk.mirrored(&layer, &turned, budget)?;
+            }
             if layer.codings.len() < LEVELS {
-                divide(&layer, budget, &mut layers)?;
+                divide(&layer, &runs, budget, &mut layers)?;
             }
         }
         Ok(())
@@ -75,20 +79,20 @@ impl Detectors {
 /// Decodes the coded parts of a layer.
 fn divide<'t>(
     layer: &Layer<'_>,
+    runs: &[Range<usize>],
     budget: &mut Budget,
     layers: &mut VecDeque<Layer<'t>>,
 ) -> Result<(), BoundReached> {
-    let mut parts = Vec::new();
+    let source = Source { text: &layer.bytes, runs };
+    let mut parts = Parts::of(budget);
     for decoder in DECODERS {
-        decoder(&layer.bytes, &Room { bytes: budget.decoded_left() }, &mut parts);
-        for part in parts.drain(..) {
-            budget.run()?;
-            budget.decode(part.bytes.len())?;
-            let mut codings = layer.codings.clone();
-            codings.push(part.coding);
-            let place = Some(Rc::new(Place { origin: part.origin, outer: layer.place.clone() }));
-            layers.push_back(Layer { bytes: part.bytes.into(), codings, place });
-        }
+        decoder(&source, &mut parts)?;
+    }
+    for part in parts.into_parts() {
+        let mut codings = layer.codings.clone();
+        codings.push(part.coding);
+        let place = Some(Rc::new(Place { origin: part.origin, outer: layer.place.clone() }));
+        layers.push_back(Layer { bytes: part.bytes.into(), codings, place });
     }
     Ok(())
 }
@@ -101,43 +105,46 @@ struct Walk<'d, 'f> {
 }
 
 impl<'d> Walk<'d, '_> {
-    /// Searches a layer, and returns the ways in which it is to be turned round.
+    /// Searches a layer, and returns its parts that are to be turned round.
     fn search(
         &mut self,
         layer: &Layer<'_>,
+        runs: &[Range<usize>],
         rigid_alone: bool,
         budget: &mut Budget,
-    ) -> Result<Mirrors, BoundReached> {
+    ) -> Result<Vec<Turned>, BoundReached> {
         let mut secrets = Vec::new();
-        let mirrors = self.detectors.layer(&layer.bytes, rigid_alone, &mut secrets);
+        let turned = self.detectors.layer(&layer.bytes, runs, rigid_alone, &mut secrets);
         for secret in &secrets {
             let range = outermost(layer.place.as_ref(), &secret.judged.range);
             self.add((secret, range), &layer.bytes, &layer.codings, budget)?;
         }
-        Ok(mirrors)
+        Ok(turned)
     }
 
-    /// Searches the layer turned round, for rigid secrets.
+    /// Searches a part of a layer turned round, for rigid secrets.
     fn mirrored(
         &mut self,
         layer: &Layer<'_>,
-        mirrors: Mirrors,
+        part: &Turned,
         budget: &mut Budget,
     ) -> Result<(), BoundReached> {
-        for mirror in mirrors.iter() {
-            let turned = (mirror.undo)(&layer.bytes);
-            budget.decode(turned.len())?;
-            let mut codings = layer.codings.clone();
-            codings.push(mirror.coding);
-            let mut secrets = Vec::new();
-            self.detectors.layer(&turned, true, &mut secrets);
-            for secret in &secrets {
-                let Range { start, end } = secret.judged.range;
-                let range =
-                    if mirror.is_reversed { turned.len() - end..turned.len() - start } else { start..end };
-                let range = outermost(layer.place.as_ref(), &range);
-                self.add((secret, range), &turned, &codings, budget)?;
-            }
+        let Turned { range: part, mirror } = part;
+        budget.decode(part.len())?;
+        let turned = (mirror.undo)(layer.bytes.get(part.clone()).unwrap_or_default());
+        let mut codings = layer.codings.clone();
+        codings.push(mirror.coding);
+        let mut secrets = Vec::new();
+        self.detectors.layer(&turned, &tokens(&turned), true, &mut secrets);
+        for secret in &secrets {
+            let Range { start, end } = secret.judged.range;
+            let range = if mirror.is_reversed {
+                part.end - end..part.end - start
+            } else {
+                part.start + start..part.start + end
+            };
+            let range = outermost(layer.place.as_ref(), &range);
+            self.add((secret, range), &turned, &codings, budget)?;
         }
         Ok(())
     }

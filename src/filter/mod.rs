@@ -1,6 +1,7 @@
 //! Changes what flows: synchronous rewrites of a body, chunk by chunk. Pure.
 
 pub mod bound;
+pub mod detect;
 pub mod scrub;
 
 use bytes::Bytes;
@@ -14,6 +15,16 @@ pub trait Rewrite: Send {
 
     /// The body has ended: releases all that was held back.
     fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused>;
+
+    /// Whether bytes are held that [`Self::let_go`] releases.
+    fn is_holding(&self) -> bool {
+        false
+    }
+
+    /// Releases what is held while the sender may be waiting for an answer to it. The body may go on.
+    fn let_go(&mut self, _: &mut Vec<Bytes>) -> Result<(), Refused> {
+        Ok(())
+    }
 
     /// Whether the body comes out as long as it goes in.
     fn keeps_length(&self) -> bool {

@@ -1,18 +1,21 @@
 //! Base64 of both alphabets (RFC 4648), at every alignment, since what stands in front of it may look like a part of it.
 
-use super::{Coding, Origin, Part, Room, Set, is_worth, packed, runs, set};
+use super::coded::runs_of;
+use super::{BoundReached, Coding, Origin, Parts, Source, is_like_text, is_worth, packed};
+use crate::dlp::runs::{LEAST, Set, set};
 
-/// The least characters of a run.
-const LEAST: usize = 16;
 const ALIGNMENTS: usize = 4;
-/// No digit of the alphabets.
-const NONE: u8 = 0xff;
+/// The digits of a sample.
+const SAMPLE: usize = 24;
+/// Those that are looked at first: most samples are seen to be no text by them.
+const FIRST: usize = 8;
+const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_');
 
 const VALUES: [u8; 256] = values();
 
 const fn values() -> [u8; 256] {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut values = [NONE; 256];
+    let mut values = [0; 256];
     let mut at = 0;
     while at < alphabet.len() {
         values[alphabet[at] as usize] = at as u8;
@@ -23,65 +26,63 @@ const fn values() -> [u8; 256] {
     values
 }
 
-const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_');
-/// The characters of a sample, at the beginning of a run and at its end. What is text there is decoded whole.
-const SAMPLE: usize = 24;
-
-pub(super) fn decode(text: &[u8], room: &Room, parts: &mut Vec<Part>) {
-    for run in runs(text, LEAST, &SET) {
+pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
+    for coded in runs_of(source, LEAST, &SET) {
         for skipped in 0..ALIGNMENTS {
-            let start = run.start + skipped;
-            if (run.end - start) / 4 * 3 > room.bytes {
-                return;
+            let digits = coded.digits.get(skipped..).unwrap_or_default();
+            if !looks_coded(digits) {
+                continue;
             }
-            let Some(coded) = text.get(start..run.end).filter(|coded| looks_coded(coded)) else { continue };
-            let bytes = undo(coded);
-            if bytes.len() >= LEAST / 4 * 3 - ALIGNMENTS && is_worth(&bytes) {
-                let padding = text[run.end..].iter().take(2).take_while(|byte| **byte == b'=').count();
-                parts.push(Part {
-                    coding: Coding::Base64,
-                    bytes,
-                    origin: Origin::Run(start..run.end + padding),
-                });
+            parts.has_room(digits.len() / 4 * 3)?;
+            let bytes = undo(digits);
+            if is_worth(&bytes) {
+                let origin = Origin::Run(coded.range(source.text, skipped, 2));
+                parts.add(Coding::Base64, bytes, origin)?;
             }
         }
     }
+    Ok(())
 }
 
-/// Whether the beginning or the end of a run holds text or packed data: most runs are names of programs.
-fn looks_coded(coded: &[u8]) -> bool {
-    let end = coded.len() / 4 * 4;
+/// Whether the beginning, the middle or the end of a run holds text, or its beginning packed data: most runs are names of
+/// programs.
+fn looks_coded(digits: &[u8]) -> bool {
+    let end = digits.len() / 4 * 4;
+    let sample = |start: usize, length: usize| {
+        let mut bytes = [0; SAMPLE / 4 * 3];
+        let quads = digits.get(start..end.min(start + length)).unwrap_or_default().chunks_exact(4);
+        let count = quads.len() * 3;
+        for (quad, three) in quads.zip(bytes.chunks_exact_mut(3)) {
+            three.copy_from_slice(&undo_quad(quad)[1..]);
+        }
+        (bytes, count)
+    };
     let is_text = |start: usize| {
-        // In ASCII no byte has its first bit; of six quads one may be something else.
-        let mut others = 0;
-        coded[start..end.min(start + SAMPLE)].chunks_exact(4).all(|quad| {
-            others += u32::from(u32::from_be_bytes(three(quad)) & 0x80_80_80 != 0);
-            others <= 1
+        [FIRST, SAMPLE].iter().all(|length| {
+            let (bytes, count) = sample(start, *length);
+            is_like_text(bytes.get(..count).unwrap_or_default())
         })
     };
-    is_text(0) || is_text(end.saturating_sub(SAMPLE)) || is_packed(coded)
+    let last = end.saturating_sub(SAMPLE);
+    is_text(0)
+        || last > 0 && (is_text(last) || is_text(last / 2 / 4 * 4))
+        || packed::magic(&sample(0, FIRST).0).is_some()
 }
 
-/// Whether the first bytes are those of packed data.
-fn is_packed(coded: &[u8]) -> bool {
-    let Some(quad) = coded.get(..4) else { return false };
-    let [_, first, second, third] = three(quad);
-    packed::magic(&[first, second, third, 0xfd]).is_some()
-}
-
-fn three(quad: &[u8]) -> [u8; 4] {
+fn undo_quad(quad: &[u8]) -> [u8; 4] {
     let bits = quad.iter().fold(0, |bits, digit| bits << 6 | u32::from(VALUES[usize::from(*digit)]));
     bits.to_be_bytes()
 }
 
-fn undo(run: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(run.len() / 4 * 3 + 2);
+fn undo(digits: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; digits.len() / 4 * 3];
     let value = |byte: u8| u32::from(VALUES[usize::from(byte)]);
-    let mut quads = run.chunks_exact(4);
-    for quad in &mut quads {
-        bytes.extend_from_slice(&three(quad)[1..]);
+    let quads = digits.chunks_exact(4);
+    let rest = quads.remainder();
+    for (quad, three) in quads.zip(bytes.chunks_exact_mut(3)) {
+        three.copy_from_slice(&undo_quad(quad)[1..]);
     }
-    match quads.remainder() {
+    match rest {
         [a, b] => bytes.push((value(*a) << 2 | value(*b) >> 4) as u8),
         [a, b, c] => {
             let bits = value(*a) << 12 | value(*b) << 6 | value(*c);

@@ -2,43 +2,68 @@
 
 use std::ops::Range;
 
-use super::{Coding, Origin, Part, Room, Set, is_worth, runs, set};
+use super::coded::runs_of;
+use super::{BoundReached, Coding, Origin, Parts, Source, is_like_text, is_worth};
+use crate::dlp::runs::{Set, runs, set};
 
 /// The least digits of a run; with signs between the bytes it is longer.
 const LEAST: usize = 32;
 const LEAST_SEPARATED: usize = LEAST / 2 * 3 - 1;
+/// The digits of a sample.
+const SAMPLE: usize = 32;
 
 const DIGITS: Set = set!(b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F');
 const SEPARATED: Set = set!(b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F' | b':' | b' ');
 
-pub(super) fn decode(text: &[u8], room: &Room, parts: &mut Vec<Part>) {
-    for run in runs(text, LEAST, &DIGITS) {
+pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
+    let text = source.text;
+    for coded in runs_of(source, LEAST, &DIGITS) {
         // A digit in front of it may be another word's.
         for skipped in 0..2 {
-            let digits = text[run.start + skipped..run.end].iter().copied();
-            add(digits, run.start + skipped..run.end, room, parts);
+            let digits = coded.digits.get(skipped..).unwrap_or_default();
+            add(digits, coded.range(text, skipped, 0), parts)?;
         }
     }
-    for run in runs(text, LEAST_SEPARATED, &SEPARATED) {
+    for run in runs(text, 0..text.len(), LEAST_SEPARATED, &SEPARATED) {
         for run in separated(text, run) {
-            let digits = text[run.clone()].iter().copied().filter(u8::is_ascii_hexdigit);
-            add(digits, run, room, parts);
+            let digits: Vec<u8> = text
+                .get(run.clone())
+                .unwrap_or_default()
+                .iter()
+                .copied()
+                .filter(u8::is_ascii_hexdigit)
+                .collect();
+            add(&digits, run, parts)?;
         }
     }
+    Ok(())
 }
 
-fn add(digits: impl Iterator<Item = u8>, run: Range<usize>, room: &Room, parts: &mut Vec<Part>) {
-    if run.len() / 2 > room.bytes {
-        return;
+fn add(digits: &[u8], run: Range<usize>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
+    if !looks_coded(digits) {
+        return Ok(());
     }
-    let values: Vec<u8> = digits
-        .filter_map(|digit| char::from(digit).to_digit(16))
-        .filter_map(|digit| u8::try_from(digit).ok())
-        .collect();
-    let bytes: Vec<u8> = values.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    parts.has_room(digits.len() / 2)?;
+    let bytes = undo(digits);
     if is_worth(&bytes) {
-        parts.push(Part { coding: Coding::Hex, bytes, origin: Origin::Run(run) });
+        parts.add(Coding::Hex, bytes, Origin::Run(run))?;
     }
+    Ok(())
+}
+
+/// Whether the beginning, the middle or the end holds text, or the beginning packed data: most runs are digests.
+fn looks_coded(digits: &[u8]) -> bool {
+    let last = digits.len().saturating_sub(SAMPLE) / 2 * 2;
+    let sample = |start: usize| undo(digits.get(start..digits.len().min(start + SAMPLE)).unwrap_or_default());
+    let first = sample(0);
+    is_like_text(&first)
+        || last > 0 && (is_like_text(&sample(last)) || is_like_text(&sample(last / 4 * 2)))
+        || super::packed::magic(&first).is_some()
+}
+
+fn undo(digits: &[u8]) -> Vec<u8> {
+    let value = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 };
+    digits.chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect()
 }
 
 /// The parts of a run in which each two digits are followed by one and the same sign.

@@ -1,7 +1,9 @@
 //! Undoes codings: one file per decoder. A decoder finds the coded parts of a text and says what they hold.
 
+mod assembly;
 mod base32;
 mod base64;
+mod coded;
 mod escapes;
 mod fold;
 mod hex;
@@ -12,6 +14,8 @@ mod percent;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
+
+use super::budget::{BoundReached, Budget};
 
 /// A coding that was undone, in the words of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,14 +97,43 @@ impl Steps {
     }
 }
 
-/// How a text may be decoded.
-pub(super) struct Room {
-    /// How many bytes may come out.
-    pub(super) bytes: usize,
+/// A text that is to be decoded.
+pub(super) struct Source<'t> {
+    pub(super) text: &'t [u8],
+    /// Its runs of the characters of tokens.
+    pub(super) runs: &'t [Range<usize>],
+}
+
+/// The parts that were decoded, and the budget that they are taken from.
+pub(super) struct Parts<'b> {
+    budget: &'b mut Budget,
+    parts: Vec<Part>,
+}
+
+impl<'b> Parts<'b> {
+    pub(super) fn of(budget: &'b mut Budget) -> Self {
+        Self { budget, parts: Vec::new() }
+    }
+
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        self.parts
+    }
+
+    /// Fails unless so many bytes may still come out: no part is left out silently.
+    fn has_room(&self, bytes: usize) -> Result<(), BoundReached> {
+        self.budget.has_room(bytes)
+    }
+
+    fn add(&mut self, coding: Coding, bytes: Vec<u8>, origin: Origin) -> Result<(), BoundReached> {
+        self.budget.run()?;
+        self.budget.decode(bytes.len())?;
+        self.parts.push(Part { coding, bytes, origin });
+        Ok(())
+    }
 }
 
 /// A decoder.
-pub(super) type Decoder = fn(text: &[u8], room: &Room, parts: &mut Vec<Part>);
+pub(super) type Decoder = fn(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached>;
 
 /// The decoders, in the order in which they are tried.
 pub(super) const DECODERS: &[Decoder] = &[
@@ -115,23 +148,6 @@ pub(super) const DECODERS: &[Decoder] = &[
 
 pub(super) use mirror::{MIRRORS, Mirror};
 
-/// A set of bytes.
-type Set = [bool; 256];
-
-/// The set of the bytes for which a test holds.
-macro_rules! set {
-    ($byte:pat) => {{
-        let mut set = [false; 256];
-        let mut byte = 0_usize;
-        while byte < 256 {
-            set[byte] = matches!(byte as u8, $byte);
-            byte += 1;
-        }
-        set
-    }};
-}
-use set;
-
 /// How many bytes of a hundred are printable where decoded bytes are text.
 const TEXT: usize = 85;
 
@@ -143,33 +159,34 @@ fn is_worth(bytes: &[u8]) -> bool {
     is_printable(bytes) || std::str::from_utf8(bytes).is_ok_and(|text| !text.is_empty())
 }
 
-const PRINTABLE: Set = set!(b' '..=b'~' | b'\n' | b'\r' | b'\t');
-
 fn is_printable(bytes: &[u8]) -> bool {
-    let others = bytes.iter().filter(|byte| !PRINTABLE[usize::from(**byte)]).count();
+    let others = bytes.iter().filter(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')).count();
     !bytes.is_empty() && others * 100 <= bytes.len() * (100 - TEXT)
 }
 
-/// The runs of a text whose bytes are all in a set and that have a least length. Of a text without any, one byte in so many
-/// is looked at.
-fn runs<'a>(text: &'a [u8], least: usize, set: &'a Set) -> impl Iterator<Item = Range<usize>> + 'a {
-    let is_in = move |at: usize| text.get(at).is_some_and(|byte| set[usize::from(*byte)]);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at + least <= text.len() {
-            // A run of that length that begins here or later within it has this byte.
-            let probe = at + least - 1;
-            if !is_in(probe) {
-                at = probe + 1;
-                continue;
+/// Whether text may begin like this, a sample of decoded bytes: the first may be the rest of a character, one may be no
+/// text. Few random bytes are looked at.
+fn is_like_text(sample: &[u8]) -> bool {
+    let mut rest = sample;
+    let mut others = 0;
+    while let Some((first, after)) = rest.split_first() {
+        let follow = match first {
+            b' '..=b'~' | b'\n' | b'\r' | b'\t' => 0,
+            0xc2..=0xdf => 1,
+            0xe0..=0xef => 2,
+            0xf0..=0xf4 => 3,
+            _ => {
+                others += usize::from(!(matches!(first, 0x80..=0xbf) && sample.len() - rest.len() < 3));
+                0
             }
-            let start = (at..probe).rev().find(|before| !is_in(*before)).map_or(at, |before| before + 1);
-            let end = (probe..text.len()).find(|after| !is_in(*after)).unwrap_or(text.len());
-            at = end + 1;
-            if end - start >= least {
-                return Some(start..end);
-            }
+        };
+        let follow = follow.min(after.len());
+        let (bytes, after) = after.split_at(follow);
+        others += usize::from(bytes.iter().any(|byte| !matches!(byte, 0x80..=0xbf)));
+        if others > 1 {
+            return false;
         }
-        None
-    })
+        rest = after;
+    }
+    true
 }

@@ -1,29 +1,29 @@
 //! Gzip, zlib and zstd, known by their first bytes.
 
-use super::{Coding, Origin, Part, Room};
+use super::{BoundReached, Coding, Origin, Parts, Source};
 use crate::wire::coding::{Decoder, Limits, Wrote};
 
 /// The most bytes that come out of one part.
 const MOST: usize = 1 << 20;
 const ZSTD_WINDOW: u64 = 8 << 20;
 
-pub(super) fn decode(text: &[u8], room: &Room, parts: &mut Vec<Part>) {
-    let Some((coding, name)) = magic(text) else { return };
-    let most = MOST.min(room.bytes);
-    let limits = Limits { chunk_bytes: 16 << 10, decoded_bytes: most as u64, zstd_window_bytes: ZSTD_WINDOW };
-    let Ok(Some(mut decoder)) = Decoder::for_header(name, limits) else { return };
-    let (mut input, mut bytes) = (text, Vec::new());
-    // What comes before a mistake or the bound is looked at.
+pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
+    let Some((coding, name)) = magic(source.text) else { return Ok(()) };
+    let limits = Limits { chunk_bytes: 16 << 10, decoded_bytes: MOST as u64, zstd_window_bytes: ZSTD_WINDOW };
+    let Ok(Some(mut decoder)) = Decoder::for_header(name, limits) else { return Ok(()) };
+    let (mut input, mut bytes) = (source.text, Vec::new());
     loop {
         match decoder.write(&mut input, &mut bytes) {
+            Err(error) if error.is_bound() => return Err(BoundReached::Packed),
+            // What comes before a mistake is looked at.
             Ok(Wrote::All) | Err(_) => break,
-            Ok(_) if bytes.len() >= most => break,
-            Ok(_) => {}
+            Ok(Wrote::Full) => parts.has_room(bytes.len())?,
         }
     }
-    if !bytes.is_empty() {
-        parts.push(Part { coding, bytes, origin: Origin::Run(0..text.len()) });
+    if bytes.is_empty() {
+        return Ok(());
     }
+    parts.add(coding, bytes, Origin::Run(0..source.text.len()))
 }
 
 /// What packed a text, and the name of the content coding.

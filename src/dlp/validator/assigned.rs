@@ -1,6 +1,7 @@
 //! A value that looks random, assigned to a name that ends in key, token, secret, password and the like.
 
 use super::entropy::entropy;
+use super::named::name_of;
 use super::{Candidate, Judged, Validator};
 
 /// The characters of a value.
@@ -8,8 +9,9 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 16..=128;
 /// In bits a byte, of hex and of other texts.
 const LEAST_OF_HEX: f64 = 3.0;
 const LEAST: f64 = 3.5;
-/// How much may stand between name and value: quotes, brackets, spaces, a type.
-const BETWEEN: usize = 24;
+/// What the names of secrets end in.
+const NAMES: &[&[u8]] =
+    &[b"key", b"token", b"secret", b"password", b"passwd", b"pwd", b"credential", b"auth"];
 /// Names that end so and keep no secret.
 const PUBLIC: &[&[u8]] = &[
     b"public",
@@ -44,57 +46,33 @@ pub(super) struct Assigned;
 
 impl Validator for Assigned {
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
-        let Candidate { text, anchor, .. } = candidate;
-        let start = value_start(text, anchor.end)?;
-        if is_public(name(text, anchor.end)) {
+        let Candidate { text, range, .. } = candidate;
+        if !LENGTHS.contains(&range.len()) {
             return None;
         }
-        let value = text.get(start..text.len().min(start + LENGTHS.end() + 1))?;
-        let length = value.iter().take_while(|byte| is_value(**byte)).count();
-        let value = value.get(..length)?;
+        let name = name_of(text, range.start)?;
+        let is_secret = NAMES.iter().any(|word| ends_with(name, word));
         let goes_on = text
-            .get(start + length)
+            .get(range.end)
             .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$' | b'%' | b'*'));
-        (!goes_on && LENGTHS.contains(&length) && is_random(value))
-            .then(|| Judged::found(start..start + length))
+        if !is_secret || goes_on || is_public(name) || !is_random(candidate.value()) {
+            return None;
+        }
+        let padding = text.get(range.end..)?.iter().take(2).take_while(|byte| **byte == b'=').count();
+        Some(Judged::found(range.start..range.end + padding))
     }
 }
 
-/// The name that ends there.
-fn name(text: &[u8], end: usize) -> &[u8] {
-    let before = text.get(..end).unwrap_or_default();
-    let length = before
-        .iter()
-        .rev()
-        .take(64)
-        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
-        .count();
-    &before[before.len() - length..]
+fn ends_with(name: &[u8], word: &[u8]) -> bool {
+    name.len()
+        .checked_sub(word.len())
+        .and_then(|start| name.get(start..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
 fn is_public(name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     PUBLIC.iter().any(|word| memchr::memmem::find(&name, word).is_some())
-}
-
-/// Where the value begins that is assigned to a name which ends there.
-fn value_start(text: &[u8], end: usize) -> Option<usize> {
-    let between = text.get(end..text.len().min(end + BETWEEN))?;
-    let mut is_assigned = false;
-    for (number, byte) in between.iter().enumerate() {
-        match byte {
-            b'=' | b':' => is_assigned = true,
-            b'"' | b'\'' | b'`' | b'\\' | b'>' | b'\t' | b' ' | b']' | b')' => {}
-            _ if is_assigned && number > 0 => return Some(end + number),
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn is_value(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=' | b'.' | b'~' | b'!' | b'@' | b'#' | b'^' | b'&')
 }
 
 fn is_random(value: &[u8]) -> bool {

@@ -1,7 +1,10 @@
 //! AWS's access keys: the id, and the secret that stands near it or behind its name.
 
+use std::ops::Range;
+
 use super::entropy::{Classes, entropy};
 use super::{Candidate, Judged, Validator};
+use crate::dlp::runs::{Set, runs, set};
 
 pub(super) struct AccessKeyId;
 
@@ -20,29 +23,32 @@ const NEAR: usize = 200;
 /// In bits a byte; less is no random base64 of that length.
 const LEAST_ENTROPY: f64 = 4.3;
 
+const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/');
+/// What stands near a secret: the beginnings of key ids, and names without the signs between their words.
+const IDS: &[&[u8]] = &[b"AKIA", b"ASIA"];
+const NAMES: &[&[u8]] = &[b"awssecret", b"secretaccess", b"accesskey"];
+
 pub(super) struct SecretAccessKey;
 
 impl Validator for SecretAccessKey {
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
-        let start = candidate.anchor.end;
-        let window = candidate.text.get(start..candidate.text.len().min(start + NEAR))?;
-        let mut at = 0;
-        while at < window.len() {
-            let length = window[at..].iter().take_while(|byte| is_base64(**byte)).count();
-            let range = start + at..start + at + length;
-            if length == SECRET && candidate.text.get(range.clone()).is_some_and(is_secret) {
-                // A run that the window cuts is none of forty.
-                let goes_on = candidate.text.get(range.end).is_some_and(|byte| is_base64(*byte));
-                return (!goes_on).then(|| Judged::found(range));
-            }
-            at += length.max(1);
-        }
-        None
+        let text = candidate.text;
+        runs(text, candidate.range.clone(), SECRET, &SET)
+            .filter(|range| range.len() == SECRET && text.get(range.clone()).is_some_and(is_secret))
+            .find(|range| is_named(text, range))
+            .map(Judged::found)
     }
 }
 
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
+fn is_named(text: &[u8], secret: &Range<usize>) -> bool {
+    let before = text.get(secret.start.saturating_sub(NEAR)..secret.start).unwrap_or_default();
+    let after = text.get(secret.end..text.len().min(secret.end + NEAR)).unwrap_or_default();
+    [before, after].iter().any(|near| {
+        let letters: Vec<u8> =
+            near.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+        IDS.iter().any(|id| memchr::memmem::find(near, id).is_some())
+            || NAMES.iter().any(|name| memchr::memmem::find(&letters, name).is_some())
+    })
 }
 
 fn is_secret(run: &[u8]) -> bool {

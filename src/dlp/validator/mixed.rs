@@ -5,13 +5,25 @@ use super::{Candidate, Judged, Validator};
 
 /// In bits a byte; words that are joined have less, or one class of characters.
 const LEAST_ENTROPY: f64 = 3.0;
+/// So many different bytes have that entropy where each stands there as often as the others: fewer are told at once.
+const LEAST_DISTINCT: u32 = 8;
+/// The bytes that are judged: what else follows a secret makes it no less random.
+const SAMPLE: usize = 32;
 
 pub(super) struct Mixed;
 
 impl Validator for Mixed {
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
         let random = candidate.behind_anchor();
-        let is_random = Classes::of(random).are_mixed() && entropy(random) >= LEAST_ENTROPY;
+        let random = random.get(..SAMPLE).unwrap_or(random);
+        let is_random = distinct(random) >= LEAST_DISTINCT
+            && Classes::of(random).are_mixed()
+            && entropy(random) >= LEAST_ENTROPY;
         is_random.then(|| Judged::found(candidate.range.clone()))
     }
+}
+
+/// How many different characters of ASCII stand in a text.
+fn distinct(text: &[u8]) -> u32 {
+    text.iter().fold(0_u128, |seen, byte| seen | 1 << (byte & 0x7f)).count_ones()
 }

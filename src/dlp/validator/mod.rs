@@ -4,9 +4,11 @@ mod assigned;
 mod aws;
 mod checksum;
 mod entropy;
+mod gcp;
 mod jwt;
 mod macaroon;
 mod mixed;
+mod named;
 mod private_key;
 mod storage_key;
 mod url_password;
@@ -20,7 +22,7 @@ use std::ops::Range;
 pub(super) struct Candidate<'a> {
     pub(super) text: &'a [u8],
     pub(super) anchor: Range<usize>,
-    /// Where the shape was found; the anchor where there is no shape.
+    /// Where the shape was found; the anchor, or the value, where there is no shape.
     pub(super) range: Range<usize>,
 }
 
@@ -63,6 +65,7 @@ const VALIDATORS: &[(&str, &dyn Validator)] = &[
     ("aws_id", &aws::AccessKeyId),
     ("aws_secret", &aws::SecretAccessKey),
     ("checksum", &checksum::Checksum),
+    ("gcp_key_id", &gcp::KeyId),
     ("jwt", &jwt::Jwt),
     ("macaroon", &macaroon::Macaroon),
     ("mixed", &mixed::Mixed),

@@ -76,7 +76,12 @@ struct Stage {
     rewrite: Box<dyn Rewrite>,
     released: VecDeque<Frame<Bytes>>,
     has_ended: bool,
+    /// Runs while bytes are held.
+    holding: Option<Silence>,
 }
+
+/// How long a rewrite may hold bytes that it need not: the agent may be waiting for an answer to them.
+const LONGEST_HELD: Duration = Duration::from_secs(1);
 
 impl Stage {
     fn write(&mut self, frame: Frame<Bytes>) -> Result<(), Refused> {
@@ -88,6 +93,21 @@ impl Stage {
                 Ok(())
             }
         }
+    }
+
+    /// Releases what has been held for too long. Returns whether something was.
+    fn poll_held(&mut self, cx: &mut Context<'_>) -> Result<bool, Refused> {
+        if !self.rewrite.is_holding() {
+            self.holding = None;
+            return Ok(false);
+        }
+        let holding = self.holding.get_or_insert_with(|| Silence::new(LONGEST_HELD));
+        if !holding.poll_too_long(cx) {
+            return Ok(false);
+        }
+        self.holding = None;
+        self.release(|rewrite, pieces| rewrite.let_go(pieces))?;
+        Ok(true)
     }
 
     fn finish(&mut self) -> Result<(), Refused> {
@@ -149,7 +169,8 @@ impl RequestBody {
     /// The same, gone through a rewrite. Where that refuses, the body breaks off: the upstream's connection is closed
     /// (over HTTP/2 its stream is reset), and the agent is told why unless an answer has begun.
     fn through(mut self, rewrite: Box<dyn Rewrite>) -> Self {
-        self.stage = Some(Box::new(Stage { rewrite, released: VecDeque::new(), has_ended: false }));
+        self.stage =
+            Some(Box::new(Stage { rewrite, released: VecDeque::new(), has_ended: false, holding: None }));
         self
     }
 
@@ -223,8 +244,14 @@ impl RequestBody {
             if stage.has_ended {
                 return Poll::Ready(None);
             }
-            let frame = ready!(self.poll_incoming(cx)).transpose()?;
+            let polled = self.poll_incoming(cx)?;
             let Some(stage) = &mut self.stage else { continue };
+            let Poll::Ready(frame) = polled else {
+                if stage.poll_held(cx).map_err(Stop::from)? {
+                    continue;
+                }
+                return Poll::Pending;
+            };
             let taken = match frame {
                 Some(frame) => stage.write(frame),
                 None => stage.finish(),
@@ -321,14 +348,27 @@ mod tests {
             out.extend(self.0.take());
             Ok(())
         }
+
+        fn is_holding(&self) -> bool {
+            self.0.is_some()
+        }
+
+        fn let_go(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+            self.finish(out)
+        }
     }
 
     /// The body of a request with these chunks and a trailer, gone through the rewrite.
     async fn rewritten(tasks: &mut JoinSet<()>, chunks: &[&str]) -> RequestBody {
+        begun(tasks, chunks, "0\r\nt: 1\r\n\r\n").await
+    }
+
+    /// The body of a request with these chunks, and this behind them.
+    async fn begun(tasks: &mut JoinSet<()>, chunks: &[&str], end: &str) -> RequestBody {
         let (mut near, far) = tokio::io::duplex(8 << 10);
         let mut text = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
         chunks.iter().for_each(|chunk| text += &format!("{:x}\r\n{chunk}\r\n", chunk.len()));
-        near.write_all((text + "0\r\nt: 1\r\n\r\n").as_bytes()).await.unwrap();
+        near.write_all((text + end).as_bytes()).await.unwrap();
         let (sender, mut bodies) = mpsc::unbounded_channel();
         let service = service_fn(move |request: Request<Incoming>| {
             sender.send(request.into_body()).unwrap();
@@ -369,6 +409,18 @@ mod tests {
         }
         assert_eq!(frames, ["a", "b", "trailers"]);
         assert!(body.progress().is_finished() && body.progress().stop().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_held_goes_on_after_a_second_while_nothing_more_comes() {
+        let mut tasks = JoinSet::new();
+        let mut body = begun(&mut tasks, &["a", "b"], "").await;
+        let start = Instant::now();
+        for (chunk, after) in [("a", Duration::ZERO), ("b", LONGEST_HELD)] {
+            assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap().into_bytes(), chunk);
+            assert_eq!(start.elapsed().as_secs(), after.as_secs());
+        }
+        assert!(!body.is_end_stream() && !body.progress().is_finished());
     }
 
     #[tokio::test]

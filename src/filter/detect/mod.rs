@@ -1,0 +1,265 @@
+//! Ends a streaming body in which a secret is found, before the secret's last byte has gone on.
+//!
+//! The body goes on as it was received: a coded one is decoded to be looked at, and its bytes are held until all that they
+//! decode to may go on.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use super::{Refused, Rewrite};
+use crate::call::Denial;
+use crate::dlp::{BoundReached, Confidence, Detectors, StreamMatch, StreamScanner};
+use crate::wire::coding::{self, Decoder, Detector, Wrote};
+
+/// How many bytes may come out of each one of a coded body, beyond what any body may decode to.
+const DECODED_PER_BYTE: u64 = 100;
+/// The end of a coded body that is always held: of a block of zstd (RFC 8878, section 3.1.1.2) nothing is decoded before all
+/// of it is there, but whoever has most of it can read that.
+const UNDECODED: u64 = (128 << 10) + 32;
+/// How much of a coded body is held for a token that may not have ended: much may be coded that decodes to nothing.
+const MOST_HELD: u64 = 1 << 20;
+
+/// What the detectors of a policy do to a streaming body.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    pub detectors: Arc<Detectors>,
+    /// How sure a finding must be to end the body; none where findings are only recorded.
+    pub deny: Option<Confidence>,
+    pub limits: coding::Limits,
+}
+
+/// The findings in a body so far. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Findings(Arc<Mutex<Vec<StreamMatch>>>);
+
+impl Findings {
+    /// Returns the findings since the last call.
+    pub fn take(&self) -> Vec<StreamMatch> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, found: Vec<StreamMatch>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+    }
+}
+
+/// The search of one body.
+pub struct BodyDetector {
+    terms: Terms,
+    scanner: StreamScanner,
+    /// Searches a coded body as it is: whoever reads it need not believe its head.
+    raw: StreamScanner,
+    findings: Findings,
+    /// Finds the content coding in the first bytes, then is gone.
+    detector: Option<Detector>,
+    is_declared: bool,
+    /// How many of the first bytes went on before their coding was known.
+    gone: usize,
+    decoder: Option<Decoder>,
+    /// Whether bytes have gone through a decoder.
+    is_coded: bool,
+    /// What was received and has not gone on, each with where what it decodes to ends.
+    held: VecDeque<(Bytes, u64)>,
+    held_bytes: u64,
+    /// Bytes that the scanner has got.
+    seen: u64,
+    received: u64,
+}
+
+impl BodyDetector {
+    /// The search of a body with this head. A content coding that nobody knows is not undone.
+    pub fn new(head: &HeaderMap, terms: Terms) -> Self {
+        // The bound grows with what is received.
+        let limits = coding::Limits { decoded_bytes: u64::MAX, ..terms.limits };
+        let declared = Decoder::for_headers(head, limits).ok().flatten();
+        Self {
+            scanner: StreamScanner::new(Arc::clone(&terms.detectors)),
+            raw: StreamScanner::new(Arc::clone(&terms.detectors)),
+            terms,
+            is_declared: declared.is_some(),
+            gone: 0,
+            findings: Findings::default(),
+            detector: Some(Detector::new(declared, limits)),
+            decoder: None,
+            is_coded: false,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            seen: 0,
+            received: 0,
+        }
+    }
+
+    pub fn findings(&self) -> Findings {
+        self.findings.clone()
+    }
+
+    fn look(&mut self, piece: &[u8]) -> Result<(), Refused> {
+        if self.is_coded {
+            self.scan_raw(piece)?;
+        } else {
+            return self.scan(piece);
+        }
+        let mut rest = piece;
+        while let Some(decoder) = &mut self.decoder {
+            let mut plain = Vec::new();
+            let wrote = decoder.write(&mut rest, &mut plain);
+            self.scan(&plain)?;
+            self.check_ratio()?;
+            match wrote {
+                Ok(Wrote::All) => break,
+                Ok(Wrote::Full) => {}
+                // It is not what it said, or has ended. What follows is looked at as it is.
+                Err(_) => {
+                    self.decoder = None;
+                    return self.flush_scanner();
+                }
+            }
+        }
+        if self.held_bytes > MOST_HELD { self.flush_scanner() } else { Ok(()) }
+    }
+
+    fn check_ratio(&self) -> Result<(), Refused> {
+        let most =
+            self.received.saturating_mul(DECODED_PER_BYTE).saturating_add(self.terms.limits.decoded_bytes);
+        if self.seen <= most {
+            return Ok(());
+        }
+        let reason = format!("the body decodes to more than {most} bytes (limits.decodedBodyBytes)");
+        Err(Refused::Denied(Denial::builtin("bound", reason)))
+    }
+
+    fn scan(&mut self, plain: &[u8]) -> Result<(), Refused> {
+        self.seen += plain.len() as u64;
+        let scanned = self.scanner.write(plain);
+        let found = self.scanner.take_findings();
+        self.judge(found, scanned)
+    }
+
+    fn scan_raw(&mut self, piece: &[u8]) -> Result<(), Refused> {
+        let scanned = self.raw.write(piece);
+        let found = self.raw.take_findings();
+        self.judge(found, scanned)
+    }
+
+    fn flush_scanner(&mut self) -> Result<(), Refused> {
+        let flushed = self.scanner.flush();
+        let found = self.scanner.take_findings();
+        self.judge(found, flushed)
+    }
+
+    /// Records what was found, and ends the body for it.
+    fn judge(&mut self, found: Vec<StreamMatch>, scanned: Result<(), BoundReached>) -> Result<(), Refused> {
+        let least = self.terms.deny;
+        let denied = found.iter().find(|found| least.is_some_and(|least| found.confidence >= least));
+        let denial = denied.map(|found| {
+            let reason =
+                format!("the body holds a secret ({}) at byte {}", found.detector, found.range.start);
+            Denial::builtin("outbound-exfiltration", reason)
+        });
+        self.findings.add(found);
+        let bound = |bound| Denial::builtin("bound", format!("the body cannot be searched: {bound}"));
+        match denial.or_else(|| scanned.err().map(bound)) {
+            Some(denial) => Err(Refused::Denied(denial)),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at the first bytes, of which the coding is known now.
+    fn begin(&mut self, decoder: Option<Decoder>, mut first: Bytes) -> Result<(), Refused> {
+        self.detector = None;
+        self.is_coded = decoder.is_some();
+        self.decoder = decoder;
+        self.look(&first)?;
+        drop(first.split_to(self.gone));
+        self.held.clear();
+        self.held.push_back((first, self.seen));
+        Ok(())
+    }
+
+    /// Judges and lets go all that is held.
+    fn flush(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+        self.flush_scanner()?;
+        let flushed = self.raw.flush();
+        let found = self.raw.take_findings();
+        self.judge(found, flushed)?;
+        self.release(true, out);
+        Ok(())
+    }
+
+    /// Lets go what may go on.
+    fn release(&mut self, is_silent: bool, out: &mut Vec<Bytes>) {
+        let released = self.scanner.released();
+        let tail = if self.is_coded && !is_silent { UNDECODED } else { 0 };
+        while let Some((bytes, end)) = self.held.front_mut() {
+            let length = bytes.len() as u64;
+            if *end <= released && self.held_bytes >= tail + length {
+                self.held_bytes -= length;
+                out.extend(self.held.pop_front().map(|(bytes, _)| bytes));
+                continue;
+            }
+            // What is not coded decodes to itself, so that a part of it may go on.
+            let begin = end.saturating_sub(length);
+            if !self.is_coded && begin < released {
+                let part = usize::try_from(released - begin).unwrap_or(bytes.len());
+                out.push(bytes.split_to(part));
+                self.held_bytes -= part as u64;
+            }
+            break;
+        }
+    }
+}
+
+impl Rewrite for BodyDetector {
+    fn write(&mut self, chunk: Bytes, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+        self.received += chunk.len() as u64;
+        self.held_bytes += chunk.len() as u64;
+        if let Some(detector) = &mut self.detector {
+            let Some((decoder, first)) = detector.take(chunk.clone()) else {
+                self.held.push_back((chunk, u64::MAX));
+                return Ok(());
+            };
+            self.begin(decoder, first)?;
+        } else {
+            self.look(&chunk)?;
+            self.held.push_back((chunk, self.seen));
+        }
+        self.release(false, out);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+        if let Some(mut detector) = self.detector.take() {
+            let (decoder, first) = detector.end();
+            self.begin(decoder, first)?;
+        }
+        self.flush(out)
+    }
+
+    fn keeps_length(&self) -> bool {
+        true
+    }
+
+    fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn let_go(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
+        if self.detector.is_some() && self.is_declared {
+            return self.finish(out);
+        }
+        if self.detector.is_some() {
+            // Fewer bytes than a signature has: they may be those of a coding all the same.
+            self.gone += self.held.iter().map(|(bytes, _)| bytes.len()).sum::<usize>();
+            self.held_bytes = 0;
+            out.extend(self.held.drain(..).map(|(bytes, _)| bytes));
+            return Ok(());
+        }
+        self.flush(out)
+    }
+}
+
+#[cfg(test)]
+mod tests;
