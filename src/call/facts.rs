@@ -56,6 +56,8 @@ pub struct ToolDefinition {
 pub enum Change {
     /// A hosted tool of this type was taken out.
     HostedTool(String),
+    /// What this detector found was replaced.
+    Redaction(String),
     /// Something else that had to follow, or that provider state asks for; the words are stable.
     Other(&'static str),
 }

@@ -4,6 +4,7 @@ mod blocked;
 mod companion;
 mod facts;
 pub(crate) mod name;
+mod role;
 mod service;
 mod shape;
 mod shell;
@@ -16,6 +17,7 @@ pub use companion::{Companion, ProviderHosts};
 pub use facts::{
     AnswerFacts, CallNote, Change, Conversation, Inputs, Normalization, RequestFacts, ToolDefinition, Usage,
 };
+pub use role::Role;
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};
 pub use shell::{ShellFacts, ShellTerms, SimpleCommand};

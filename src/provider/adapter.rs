@@ -5,6 +5,7 @@ use http::HeaderMap;
 use super::answer::Transcript;
 use super::endpoint::Mount;
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Denial, RequestFacts, Service};
 use crate::wire::json::Document;
 use crate::wire::sse;
@@ -21,6 +22,14 @@ pub trait Adapter: Sync {
     /// # Errors
     /// If the request must not go on, or cannot be understood.
     fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial>;
+
+    /// Marks the parts of a request's body by whose text they are, and which of them are no text.
+    fn mark<'d>(&self, head: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>);
+
+    /// Whether the provider takes the body as its client made it alone, so that no text in it may be replaced.
+    fn is_attested(&self, _head: &ModelRequestHead<'_>, _editor: &RequestEditor<'_>) -> bool {
+        false
+    }
 
     /// How an answer with this content type is framed. `content_type` is in lower case, without parameters; empty
     /// where the answer has none.

@@ -141,11 +141,12 @@ impl Trial<'_> {
     ) -> Result<ReadBody, Decision> {
         self.check_length(body)?;
         let blocked = BlockedCalls::new(1);
-        match request::read(adapter, asked, (body, self.bounds.json), (self.policy.as_ref(), &blocked)) {
+        match request::read(adapter, asked, (body, self.bounds.json), (self.policy.as_ref(), &blocked), None)
+        {
             Ok(edited) => {
                 let removed = edited.changes.into_iter().filter_map(|change| match change {
                     Change::HostedTool(tool_type) => Some(tool_type),
-                    Change::Other(_) => None,
+                    Change::Redaction(_) | Change::Other(_) => None,
                 });
                 Ok(ReadBody { facts: edited.facts, removed: removed.collect(), recorded: None })
             }

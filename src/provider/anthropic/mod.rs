@@ -6,9 +6,11 @@
 mod catalogue;
 mod refusal;
 mod request;
+mod roles;
 mod transcript;
 
 pub(super) use request::{MessagesVariant, messages_request};
+pub(super) use roles::mark as mark_roles;
 pub(super) use transcript::MessagesTranscript;
 
 use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
@@ -17,6 +19,7 @@ use super::compatible;
 use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Api, Denial, Dialect, RequestFacts, Vendor};
 use crate::wire::sse;
 
@@ -66,6 +69,14 @@ impl Adapter for Anthropic {
         }
         messages_request(editor, body, &MessagesVariant::of(head))?;
         if is_anthropics { Ok(()) } else { compatible::models(editor, vendor) }
+    }
+
+    fn mark<'d>(&self, _: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>) {
+        roles::mark(editor.root(), marks);
+    }
+
+    fn is_attested(&self, head: &ModelRequestHead<'_>, editor: &RequestEditor<'_>) -> bool {
+        MessagesVariant::of(head).is_attested(editor)
     }
 
     fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {

@@ -5,10 +5,22 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::operation::RuntimeTarget;
 use super::{converse, invoke};
-use crate::call::Denial;
+use crate::call::{Denial, Role};
 use crate::provider::adapter::ModelRequestHead;
 use crate::provider::request::RequestEditor;
-use crate::wire::json::{Document, Limits};
+use crate::provider::request::marks::{Form, Marks, member};
+use crate::wire::json::{Document, Limits, Value};
+
+/// Marks what tokens are counted of by whose text it is.
+pub(super) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
+    let Some(input) = member(body, "input") else { return };
+    if let Some(counted) = member(input, "converse") {
+        converse::mark(counted, marks);
+    }
+    if let Some(encoded) = member(input, "invokeModel").and_then(|counted| member(counted, "body")) {
+        marks.set(encoded, Role::Metadata, Form::Nested);
+    }
+}
 
 /// Reads `input`: the same is removed as from a request to a model, so that what is counted is what is sent.
 ///
@@ -34,7 +46,11 @@ pub(super) fn read(
     let inner = inner.ok_or_else(|| Denial::unparseable("input.invokeModel.body", "it is no base64"))?;
     let document = Document::parse(&inner, Limits::default())
         .map_err(|error| Denial::unparseable("input.invokeModel.body", error))?;
-    if let Some(edited) = editor.nested(&document, |editor| invoke::read(editor, head, target))? {
+    let edited = editor.nested(&document, |editor| {
+        invoke::read(editor, head, target)?;
+        editor.detect("/input/invokeModel/body", |editor, marks| invoke::mark(editor, target, marks))
+    })?;
+    if let Some(edited) = edited {
         let json = serde_json::Value::from(BASE64_STANDARD.encode(edited));
         editor.replace(encoded, json.to_string())?;
     }

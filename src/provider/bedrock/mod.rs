@@ -28,6 +28,7 @@ use super::endpoint::EndpointMethod::{Get, Post};
 use super::endpoint::{Endpoints, Mount};
 use super::openai_chat::OpenAiChat;
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::json::Kind;
 use operation::{RuntimeOperation, RuntimeTarget};
@@ -87,6 +88,15 @@ impl Adapter for Bedrock {
         facts.models.insert(0, target.model.clone());
         facts.model = Some(target.model);
         Ok(())
+    }
+
+    fn mark<'d>(&self, head: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>) {
+        let target = RuntimeTarget::of(head);
+        match target.operation {
+            RuntimeOperation::Converse => converse::mark(editor.root(), marks),
+            RuntimeOperation::Invoke => invoke::mark(editor, &target, marks),
+            RuntimeOperation::CountTokens => count_tokens::mark(editor.root(), marks),
+        }
     }
 
     fn framing(&self, _: &ModelRequestHead<'_>, _: &RequestFacts, content_type: &str) -> Framing {

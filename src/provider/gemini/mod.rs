@@ -11,6 +11,7 @@ use super::answer::Transcript;
 use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
 use crate::wire::sse;
 use answer::GeminiTranscript;
@@ -88,6 +89,10 @@ impl Adapter for Gemini {
 
     fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
         request::read(head, editor)
+    }
+
+    fn mark<'d>(&self, _: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>) {
+        request::mark(editor.root(), marks);
     }
 
     /// `alt=sse` is one of several spellings, and custom hosts need not heed it: what the answer says of itself

@@ -15,6 +15,7 @@ mod request;
 #[cfg(test)]
 mod request_tests;
 mod rewrite;
+mod roles;
 #[cfg(test)]
 mod stream_tests;
 #[cfg(test)]
@@ -26,11 +27,14 @@ mod whole;
 #[cfg(test)]
 mod whole_tests;
 
+pub(super) use roles::mark as mark_roles;
+
 use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::Post;
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Api, Denial, DenialForm, Dialect, RequestFacts};
 use crate::wire::sse;
 
@@ -68,6 +72,10 @@ impl Adapter for OpenAiChat {
 
     fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
         request::read(head, editor)
+    }
+
+    fn mark<'d>(&self, _: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>) {
+        roles::mark(editor.root(), marks);
     }
 
     fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {

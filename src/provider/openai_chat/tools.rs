@@ -68,7 +68,7 @@ fn strip<'d>(editor: &mut RequestEditor<'d>, list: Value<'d>) -> Result<ToolEdit
     Ok(tools)
 }
 
-fn read_entry(editor: &RequestEditor<'_>, item: Value<'_>) -> Result<ToolEntry, Denial> {
+fn read_entry<'d>(editor: &RequestEditor<'d>, item: Value<'d>) -> Result<ToolEntry, Denial> {
     if item.kind() != Kind::Object {
         return Err(Denial::unparseable("tools", "an entry is not an object"));
     }
@@ -90,7 +90,7 @@ fn is_function_alone(item: Value<'_>) -> bool {
 }
 
 /// The name stands in an object that is called like the type (`function.name`), or beside the type.
-fn name_of(editor: &RequestEditor<'_>, item: Value<'_>, kind: &str) -> Result<Option<String>, Denial> {
+fn name_of<'d>(editor: &RequestEditor<'d>, item: Value<'d>, kind: &str) -> Result<Option<String>, Denial> {
     for key in [kind, "function"] {
         if let Some(inner) = editor.get(item, key)?
             && let Some(name) = editor.get(inner, "name")?.and_then(Value::text)
@@ -102,7 +102,7 @@ fn name_of(editor: &RequestEditor<'_>, item: Value<'_>, kind: &str) -> Result<Op
 }
 
 /// The model that a tool of the provider's asks for advice.
-fn asked_by(editor: &RequestEditor<'_>, item: Value<'_>) -> Result<Option<String>, Denial> {
+fn asked_by<'d>(editor: &RequestEditor<'d>, item: Value<'d>) -> Result<Option<String>, Denial> {
     let Some(parameters) = editor.get(item, "parameters")? else { return Ok(None) };
     let model = editor.get(parameters, "model")?.and_then(Value::text).map(std::borrow::Cow::into_owned);
     Ok(model.filter(|model| !editor.facts.models.contains(model)))

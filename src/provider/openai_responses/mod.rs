@@ -11,6 +11,7 @@ use super::endpoint::EndpointMethod::{Post, WebSocket};
 use super::endpoint::{Endpoints, MODELS, Mount};
 use super::openai_chat::{BASES, EMBEDDINGS};
 use super::request::RequestEditor;
+use super::request::marks::Marks;
 use crate::call::{Api, Denial, DenialForm, Dialect, RequestFacts};
 use crate::wire::json::{self, Document};
 use crate::wire::sse::{End, Form, NameLine};
@@ -46,6 +47,10 @@ impl Adapter for OpenAiResponses {
 
     fn request(&self, head: &ModelRequestHead<'_>, editor: &mut RequestEditor<'_>) -> Result<(), Denial> {
         request::read(head, editor)
+    }
+
+    fn mark<'d>(&self, _: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>) {
+        request::mark(editor.root(), marks);
     }
 
     fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {

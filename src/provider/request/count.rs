@@ -80,7 +80,7 @@ mod tests {
         let head = ModelRequestHead { service, path, query: None, headers: &headers };
         let adapter = crate::provider::adapter(dialect);
         let body = (body.as_bytes(), Limits::default());
-        let read = read(adapter, &head, body, (&Open, &BlockedCalls::new(4))).unwrap();
+        let read = read(adapter, &head, body, (&Open, &BlockedCalls::new(4)), None).unwrap();
         let Conversation { messages, images, tool_results } = read.facts.conversation;
         (messages, images, tool_results, read.facts.max_tokens)
     }

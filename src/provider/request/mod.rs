@@ -1,6 +1,8 @@
 //! Reads a request: asks policy about it, edits it, and gathers its facts.
 
 mod count;
+mod detect;
+pub mod marks;
 mod tool;
 
 use crate::call::{
@@ -10,6 +12,7 @@ use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::answer::member::find;
 use crate::wire::json::{Document, EditError, Edits, Limits, Value};
 
+pub use detect::{Detection, Looked, Redaction, RequestText, TextPlace, is_plain};
 pub(in crate::provider) use tool::{definition, hosted, may_write};
 
 /// How many hosted tools one request may have: policy is asked about each, and each is recorded.
@@ -20,6 +23,7 @@ pub struct RequestEditor<'d> {
     document: &'d Document<'d>,
     terms: &'d dyn Terms,
     blocked: Option<&'d BlockedCalls>,
+    detection: Option<&'d mut (dyn Detection + 'd)>,
     edits: Edits<'d>,
     /// The facts of the request; the adapter fills them.
     pub facts: RequestFacts,
@@ -46,7 +50,7 @@ pub struct EditedRequest {
 }
 
 /// Reads the body of one request: asks policy about it, and edits it. `blocked` has the calls that were blocked in
-/// conversations which the provider keeps.
+/// conversations which the provider keeps; `detection` looks at every text that is sent on.
 ///
 /// # Errors
 /// If the request must not go on, or cannot be understood.
@@ -55,13 +59,19 @@ pub fn read(
     head: &ModelRequestHead<'_>,
     (body, limits): (&[u8], Limits),
     (terms, blocked): (&dyn Terms, &BlockedCalls),
+    detection: Option<&mut dyn Detection>,
 ) -> Result<EditedRequest, Denial> {
     let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
     let mut editor = RequestEditor::new(&document, terms).with_blocked(blocked);
+    if let Some(detection) = detection {
+        editor.detection = Some(detection);
+    }
     adapter.request(head, &mut editor)?;
     if head.service.api != Api::CountTokens {
         editor.misses_no_tools()?;
     }
+    editor.detect("", |editor, marks| adapter.mark(head, editor, marks))?;
+    editor.conclude(|editor| adapter.is_attested(head, editor))?;
     Ok(editor.finish())
 }
 
@@ -83,7 +93,20 @@ impl<'d> RequestEditor<'d> {
         let edits = Edits::new(document);
         let (facts, changes, recorded) = (RequestFacts::default(), Vec::new(), Vec::new());
         let (lost, excused) = (None, false);
-        Self { document, terms, blocked: None, edits, facts, changes, recorded, hosted: 0, lost, excused }
+        let (blocked, detection) = (None, None);
+        Self {
+            document,
+            terms,
+            blocked,
+            detection,
+            edits,
+            facts,
+            changes,
+            recorded,
+            hosted: 0,
+            lost,
+            excused,
+        }
     }
 
     /// Gives it the calls that were blocked in conversations which the provider keeps.
@@ -257,6 +280,9 @@ impl<'d> RequestEditor<'d> {
         read: impl FnOnce(&mut RequestEditor<'_>) -> Result<(), Denial>,
     ) -> Result<Option<Vec<u8>>, Denial> {
         let mut editor = RequestEditor::new(inner, self.terms);
+        if let Some(detection) = &mut self.detection {
+            editor.detection = Some(&mut **detection);
+        }
         read(&mut editor)?;
         let drafted = editor.finish();
         self.facts = drafted.facts;

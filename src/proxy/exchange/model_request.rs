@@ -149,7 +149,7 @@ impl RequestReader<'_> {
     fn draft(&self, asked: &ModelRequestHead<'_>, body: &Bytes) -> Result<EditedRequest, Denial> {
         let adapter = crate::provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
-        request::read(adapter, asked, (body, limits), (self.snapshot.policy().as_ref(), blocked))
+        request::read(adapter, asked, (body, limits), (self.snapshot.policy().as_ref(), blocked), None)
     }
 
     /// Describes the changes for an event, and counts them.
@@ -162,6 +162,7 @@ impl RequestReader<'_> {
                     metrics.hosted_tool_stripped(self.service.vendor, tool_type);
                     Transform::new(HOSTED_TOOL, Some(tool_type.chars().take(128).collect()))
                 }
+                Change::Redaction(detector) => Transform::new("redact", Some(detector.clone())),
                 Change::Other(what) => Transform::new("request", Some((*what).to_owned())),
             })
             .collect();

@@ -22,6 +22,8 @@ pub enum EditError {
     Kind,
     #[error("the object has this key already")]
     Exists,
+    #[error("the string has no such part")]
+    Range,
     #[error("what is put in is no JSON: {0}")]
     Json(#[from] JsonError),
     #[error(transparent)]
@@ -112,6 +114,37 @@ impl<'d> Edits<'d> {
         }
         check_json(&json)?;
         self.put(node.start, node.end, Change::Replace(json))
+    }
+
+    /// Replaces a part of a string, or of a key, by other text; `range` is one of its text, without quotes and escapes.
+    ///
+    /// # Errors
+    ///
+    /// For what is no string or has no such part, a value of another document, and where another edit changes the same
+    /// bytes.
+    pub fn replace_within(
+        &mut self,
+        value: Value<'d>,
+        range: Range<usize>,
+        by: &str,
+    ) -> Result<(), EditError> {
+        self.check(value)?;
+        if value.kind() != Kind::String {
+            return Err(EditError::Kind);
+        }
+        let raw = self.document.inside(value.number).raw_range(&range).ok_or(EditError::Range)?;
+        let json = serde_json::Value::from(by).to_string();
+        let escaped = json.get(1..json.len() - 1).unwrap_or_default().to_owned();
+        // Offsets fit: the length of the text does.
+        let first = value.node().start + 1;
+        self.put(first + raw.start as u32, first + raw.end as u32, Change::Replace(escaped))
+    }
+
+    /// Whether another edit removes or replaces this value or key, or what it stands in.
+    pub fn drops(&self, value: Value<'d>) -> bool {
+        let node = value.node();
+        let around = self.spans.range(..=node.start).next_back();
+        around.is_some_and(|(_, span)| span.end >= node.end)
     }
 
     /// Adds an entry at an object's end.

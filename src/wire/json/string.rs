@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::str::Chars;
 
 use super::error::{JsonError, Reason};
@@ -166,6 +167,27 @@ impl<'a> Inside<'a> {
     /// Whether its text is exactly this. Allocates nothing.
     pub(super) fn says(self, text: &str) -> bool {
         if self.escaped { self.characters().eq(text.chars()) } else { self.text == text }
+    }
+
+    /// Where in it a part of its text stands, grown to whole characters; none where the text has no such part.
+    pub(super) fn raw_range(self, range: &Range<usize>) -> Option<Range<usize>> {
+        if !self.escaped {
+            let start = self.text.floor_char_boundary(range.start);
+            let end = self.text.ceil_char_boundary(range.end);
+            return (range.end <= self.text.len() && start <= end).then_some(start..end);
+        }
+        let (mut characters, mut at, mut start) = (self.characters(), 0, None);
+        loop {
+            let raw = self.text.len() - characters.0.as_str().len();
+            if at >= range.end {
+                return start.or(Some(raw)).map(|start| start..raw);
+            }
+            let length = characters.next()?.len_utf8();
+            if at + length > range.start {
+                start = start.or(Some(raw));
+            }
+            at += length;
+        }
     }
 
     fn characters(self) -> Characters<'a> {

@@ -56,6 +56,14 @@ impl<'a> MessagesVariant<'a> {
     }
 }
 
+impl MessagesVariant<'_> {
+    /// Whether the body has the hash, and the login is one with which it must fit. A system prompt that cannot be read
+    /// is refused elsewhere.
+    pub(in crate::provider) fn is_attested(&self, editor: &RequestEditor<'_>) -> bool {
+        self.subscription && is_attested(editor, editor.root()).unwrap_or(true)
+    }
+}
+
 fn is_subscription(headers: &HeaderMap) -> bool {
     let says = |value: &http::HeaderValue, test: fn(&str) -> bool| value.to_str().is_ok_and(test);
     let token = |value: &str| {

@@ -2,6 +2,7 @@
 
 mod message;
 mod request;
+mod roles;
 mod stream;
 mod tool_config;
 mod transcript;
@@ -9,4 +10,5 @@ mod usage;
 mod whole;
 
 pub(super) use request::{read, read_tools};
+pub(super) use roles::mark;
 pub(super) use transcript::{ConverseTranscript, EventShape, KNOWN};

@@ -4,5 +4,5 @@ mod family;
 mod request;
 mod transcript;
 
-pub(super) use request::read;
+pub(super) use request::{mark, read};
 pub(super) use transcript::InvokeTranscript;

@@ -3,11 +3,12 @@
 use super::family::InvokeFamily;
 use crate::call::Denial;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
-use crate::provider::anthropic::{MessagesVariant, messages_request};
+use crate::provider::anthropic::{self, MessagesVariant, messages_request};
 use crate::provider::bedrock::converse;
 use crate::provider::bedrock::operation::RuntimeTarget;
-use crate::provider::openai_chat::OpenAiChat;
+use crate::provider::openai_chat::{self, OpenAiChat};
 use crate::provider::request::RequestEditor;
+use crate::provider::request::marks::Marks;
 use crate::wire::json::Kind;
 
 /// Fields that carry tools in APIs of which nobody here knows who runs them.
@@ -39,6 +40,20 @@ pub(in crate::provider::bedrock) fn read(
         }
         InvokeFamily::Nova => converse::read_tools(editor, body),
         InvokeFamily::Other => other(editor, head),
+    }
+}
+
+/// Marks a body whose root is the document's by whose text its parts are.
+pub(in crate::provider::bedrock) fn mark<'d>(
+    editor: &RequestEditor<'d>,
+    target: &RuntimeTarget,
+    marks: &mut Marks<'d>,
+) {
+    let body = editor.root();
+    match InvokeFamily::of(editor, &target.model, body) {
+        Ok(InvokeFamily::Anthropic) => anthropic::mark_roles(body, marks),
+        Ok(InvokeFamily::Nova) => converse::mark(body, marks),
+        Ok(InvokeFamily::Other) | Err(_) => openai_chat::mark_roles(body, marks),
     }
 }
 

@@ -2,11 +2,14 @@
 
 mod count;
 mod files;
+mod roles;
 mod tool_config;
 mod tools;
 
 #[cfg(test)]
 mod tests;
+
+pub(super) use roles::mark;
 
 use super::fields::{MessageFields, repeated};
 use super::target::{self, GeminiTarget};

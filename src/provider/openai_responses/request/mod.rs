@@ -6,10 +6,13 @@
 mod blocked;
 mod choice;
 mod input;
+mod roles;
 mod state;
 #[cfg(test)]
 mod tests;
 mod tools;
+
+pub(super) use roles::mark;
 
 use super::super::adapter::ModelRequestHead;
 use super::super::compatible;

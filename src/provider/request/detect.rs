@@ -1,0 +1,237 @@
+//! Walks a request's document: every key and every string, with whose text it is and where it stands.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::RequestEditor;
+use super::marks::{Form, Mark, MarkedCall, Marks};
+use crate::call::{Change, Denial, Role};
+use crate::wire::json::{Kind, Value};
+
+/// Looks for what must not leave in the texts of a request.
+pub trait Detection {
+    /// Looks at a key or a string, and says what of it is to be replaced.
+    ///
+    /// # Errors
+    /// If the request costs more than its bounds.
+    fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial>;
+
+    /// Decides once all of the document was looked at. `is_attested`: the provider takes the body as its client made it
+    /// alone. Returns the detectors by which something was replaced.
+    ///
+    /// # Errors
+    /// If the request must not go on.
+    fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial>;
+}
+
+/// What was found in a text.
+#[derive(Debug, Default)]
+pub struct Looked {
+    pub has_finding: bool,
+    pub redactions: Vec<Redaction>,
+}
+
+/// A part of a text that is replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redaction {
+    /// In the text, without quotes and escapes.
+    pub range: Range<usize>,
+    pub by: String,
+}
+
+/// A key or a string of a document.
+pub struct RequestText<'w, 'd> {
+    pub value: Value<'d>,
+    pub is_key: bool,
+    pub role: Role,
+    pub form: Form,
+    /// The call that it is a part of, or whose result it is a part of.
+    pub call: Option<&'w MarkedCall<'d>>,
+    pub place: TextPlace<'w, 'd>,
+}
+
+/// Where a text stands, as a JSON pointer (RFC 6901) without its first slash. A key that is not short and plain, or in
+/// which something was found, is told by its number in its object.
+#[derive(Clone, Copy)]
+pub struct TextPlace<'w, 'd> {
+    /// Of the document in the one around it.
+    prefix: &'static str,
+    steps: &'w [Step<'d>],
+}
+
+/// A step from an array or object to a value in it.
+enum Step<'d> {
+    Item(usize),
+    Member { key: Value<'d>, number: usize, is_masked: bool },
+}
+
+/// The longest key that is told.
+const LONGEST_KEY: usize = 40;
+
+impl TextPlace<'_, '_> {
+    /// The number of the message that holds it, from 1; none where it stands in no message.
+    pub fn message(&self) -> Option<usize> {
+        let mut steps = self.steps.iter();
+        steps.find(|step| match step {
+            Step::Member { key, .. } => ["messages", "contents", "input"].iter().any(|name| key.says(name)),
+            Step::Item(_) => false,
+        })?;
+        match steps.next() {
+            Some(Step::Item(number)) => Some(number + 1),
+            Some(Step::Member { .. }) | None => None,
+        }
+    }
+}
+
+impl fmt::Display for TextPlace<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("body")?;
+        f.write_str(self.prefix)?;
+        for step in self.steps {
+            match step {
+                Step::Item(number) => write!(f, "/{number}")?,
+                Step::Member { key, number, is_masked } => match key.text() {
+                    Some(key) if !is_masked && is_plain(&key) => write!(f, "/{key}")?,
+                    Some(_) | None => write!(f, "/#{number}")?,
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a name is told as it is.
+pub fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    (1..=LONGEST_KEY).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+impl<'d> RequestEditor<'d> {
+    /// Has every key and string of the document looked at that is sent on, and replaces what is to be replaced. `mark`
+    /// says whose text they are; `prefix` is where the document stands in another.
+    ///
+    /// # Errors
+    /// If a bound is reached, or an edit cannot be made.
+    pub(in crate::provider) fn detect(
+        &mut self,
+        prefix: &'static str,
+        mark: impl FnOnce(&Self, &mut Marks<'d>),
+    ) -> Result<(), Denial> {
+        let Some(detection) = self.detection.take() else { return Ok(()) };
+        let mut marks = Marks::default();
+        mark(self, &mut marks);
+        let (root, sorted) = (self.root(), marks.sort());
+        let mut walk =
+            TextWalk { editor: self, marks: &marks, sorted, next: 0, prefix, steps: Vec::new(), detection };
+        let walked = walk.value(root, Mark::ROOT);
+        let TextWalk { editor, detection, .. } = walk;
+        editor.detection = Some(detection);
+        walked
+    }
+
+    /// Decides once all was looked at.
+    ///
+    /// # Errors
+    /// If the request must not go on.
+    pub(super) fn conclude(&mut self, is_attested: impl FnOnce(&Self) -> bool) -> Result<(), Denial> {
+        let Some(detection) = self.detection.take() else { return Ok(()) };
+        let redacted = detection.conclude(is_attested(self))?;
+        if self.may_edit() {
+            self.changes.extend(redacted.into_iter().map(Change::Redaction));
+        }
+        Ok(())
+    }
+}
+
+struct TextWalk<'w, 'd> {
+    editor: &'w mut RequestEditor<'d>,
+    marks: &'w Marks<'d>,
+    /// In the order of the document.
+    sorted: Vec<(usize, Mark)>,
+    /// The first mark that was not passed.
+    next: usize,
+    prefix: &'static str,
+    steps: Vec<Step<'d>>,
+    detection: &'d mut (dyn Detection + 'd),
+}
+
+impl<'d> TextWalk<'_, 'd> {
+    fn value(&mut self, value: Value<'d>, around: Mark) -> Result<(), Denial> {
+        if self.editor.edits.drops(value) {
+            return Ok(());
+        }
+        let mark = self.mark(value).unwrap_or(around);
+        match value.kind() {
+            Kind::String if mark.form == Form::Nested => Ok(()),
+            Kind::String => self.look(value, false, self.of_definition(mark)).map(|_| ()),
+            Kind::Array => {
+                for (number, item) in value.items().into_iter().flatten().enumerate() {
+                    self.steps.push(Step::Item(number));
+                    self.value(item, mark)?;
+                    self.steps.pop();
+                }
+                Ok(())
+            }
+            Kind::Object => {
+                for (number, entry) in value.entries().into_iter().flatten().enumerate() {
+                    if self.editor.edits.drops(entry.key) {
+                        continue;
+                    }
+                    // A key is never told in its own place.
+                    self.steps.push(Step::Member { key: entry.key, number, is_masked: true });
+                    let is_masked = self.look(entry.key, true, mark)?;
+                    self.steps.pop();
+                    self.steps.push(Step::Member { key: entry.key, number, is_masked });
+                    self.value(entry.value, mark)?;
+                    self.steps.pop();
+                }
+                Ok(())
+            }
+            Kind::Null | Kind::Bool | Kind::Number => Ok(()),
+        }
+    }
+
+    /// The latest mark of a value itself. Values are passed in the order of the document.
+    fn mark(&mut self, value: Value<'d>) -> Option<Mark> {
+        let start = value.span().start;
+        let mut mark = None;
+        while let Some((at, next)) = self.sorted.get(self.next).filter(|(at, _)| *at <= start) {
+            mark = if *at == start { Some(*next) } else { mark };
+            self.next += 1;
+        }
+        mark
+    }
+
+    /// In the definition of a tool, what describes is text.
+    fn of_definition(&self, mark: Mark) -> Mark {
+        let describes = || {
+            let member = self.steps.iter().rev().find_map(|step| match step {
+                Step::Member { key, .. } => Some(key),
+                Step::Item(_) => None,
+            });
+            member.is_some_and(|key| key.says("description") || key.says("title"))
+        };
+        match mark.form {
+            Form::Definition if describes() => Mark { form: Form::Text, ..mark },
+            Form::Definition => Mark { form: Form::Name, ..mark },
+            Form::Text | Form::Name | Form::Sealed | Form::Data | Form::FileName | Form::Nested => mark,
+        }
+    }
+
+    /// Looks at a key or a string. Whether something was found in it.
+    fn look(&mut self, value: Value<'d>, is_key: bool, mark: Mark) -> Result<bool, Denial> {
+        let text = RequestText {
+            value,
+            is_key,
+            role: mark.role,
+            form: mark.form,
+            call: mark.call.and_then(|number| self.marks.call_at(number)),
+            place: TextPlace { prefix: self.prefix, steps: &self.steps },
+        };
+        let looked = self.detection.look(&text)?;
+        for Redaction { range, by } in looked.redactions {
+            self.editor.edit(|edits| edits.replace_within(value, range, &by))?;
+        }
+        Ok(looked.has_finding)
+    }
+}

@@ -1,0 +1,141 @@
+//! Says of the values of a request's document whose text each is, and which are no text.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::call::Role;
+use crate::wire::json::{Kind, Value};
+
+/// How a value is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Text that a part of may be replaced in.
+    Text,
+    /// A name, an id or a parameter: another one would be something else.
+    Name,
+    /// The definition of a tool: its descriptions are text, all else are names and parameters.
+    Definition,
+    /// Random data that the provider made, and takes unchanged alone.
+    Sealed,
+    /// The content of an attachment: base64, a `data:` URL, or text.
+    Data,
+    /// The name of an attached file.
+    FileName,
+    /// A document that was read by itself.
+    Nested,
+}
+
+/// What is known of a value, and of all that stands in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    pub role: Role,
+    pub form: Form,
+    /// The call that it is, or that it is the result of.
+    pub call: Option<CallNumber>,
+}
+
+/// A call of a request, by its place among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallNumber(u32);
+
+/// A call of a tool that stands in a request.
+#[derive(Debug)]
+pub struct MarkedCall<'d> {
+    pub name: Cow<'d, str>,
+    pub namespace: Option<Cow<'d, str>>,
+    /// JSON, or a string that holds JSON or the text of a custom tool.
+    pub input: Option<Value<'d>>,
+}
+
+/// The marks of one document. What has none is [`Role::Metadata`].
+#[derive(Debug, Default)]
+pub struct Marks<'d> {
+    /// By the first byte of the value: no two values begin at the same.
+    marks: Vec<(usize, Mark)>,
+    calls: Vec<MarkedCall<'d>>,
+    by_id: HashMap<Cow<'d, str>, CallNumber>,
+}
+
+impl Mark {
+    pub(super) const ROOT: Self = Self { role: Role::Metadata, form: Form::Name, call: None };
+}
+
+impl<'d> Marks<'d> {
+    /// Marks a value and all that stands in it; a later mark of the same value counts.
+    pub(in crate::provider) fn set(&mut self, value: Value<'d>, role: Role, form: Form) {
+        self.set_of(value, (role, form), None);
+    }
+
+    /// As [`Self::set`], for a part of a call or of its result.
+    pub(in crate::provider) fn set_of(
+        &mut self,
+        value: Value<'d>,
+        (role, form): (Role, Form),
+        call: Option<CallNumber>,
+    ) {
+        self.marks.push((value.span().start, Mark { role, form, call }));
+    }
+
+    /// Marks a value as text.
+    pub(in crate::provider) fn text(&mut self, value: Value<'d>, role: Role) {
+        self.set(value, role, Form::Text);
+    }
+
+    /// Adds a call, by whose id its result is known later.
+    pub(in crate::provider) fn call(
+        &mut self,
+        id: Option<Cow<'d, str>>,
+        call: MarkedCall<'d>,
+    ) -> Option<CallNumber> {
+        let number = CallNumber(u32::try_from(self.calls.len()).ok()?);
+        self.calls.push(call);
+        if let Some(id) = id {
+            self.by_id.insert(id, number);
+        }
+        Some(number)
+    }
+
+    /// The call of this id.
+    pub(in crate::provider) fn called(&self, id: &str) -> Option<CallNumber> {
+        self.by_id.get(id).copied()
+    }
+
+    /// The call that the id in this member names.
+    pub(in crate::provider) fn answers(&self, object: Value<'d>, key: &str) -> Option<CallNumber> {
+        self.called(&member(object, key)?.text()?)
+    }
+
+    pub fn call_at(&self, number: CallNumber) -> Option<&MarkedCall<'d>> {
+        self.calls.get(number.0 as usize)
+    }
+
+    /// Takes the marks out, in the order of the document.
+    pub(super) fn sort(&mut self) -> Vec<(usize, Mark)> {
+        let mut marks = std::mem::take(&mut self.marks);
+        // Of equal ones the order stays, so that the last is the latest.
+        marks.sort_by_key(|(start, _)| *start);
+        marks
+    }
+}
+
+/// The member of an object; of a key that stands twice, which is denied elsewhere where it matters, none.
+pub(in crate::provider) fn member<'d>(object: Value<'d>, key: &str) -> Option<Value<'d>> {
+    object.get(key).ok().flatten().filter(|value| !value.is_null())
+}
+
+/// The text of a member.
+pub(in crate::provider) fn member_text<'d>(object: Value<'d>, key: &str) -> Option<Cow<'d, str>> {
+    member(object, key)?.text()
+}
+
+/// The items of an array, else the value itself.
+pub(in crate::provider) fn items<'d>(value: Value<'d>) -> impl Iterator<Item = Value<'d>> {
+    let single = (value.kind() != Kind::Array).then_some(value);
+    value.items().into_iter().flatten().chain(single)
+}
+
+/// The entries of an object, with their keys as text.
+pub(in crate::provider) fn entries<'d>(object: Value<'d>) -> impl Iterator<Item = (Cow<'d, str>, Value<'d>)> {
+    let entries = object.entries().into_iter().flatten();
+    entries.filter_map(|entry| Some((entry.key.text()?, entry.value)))
+}
