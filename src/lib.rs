@@ -30,6 +30,7 @@ mod terminal;
 mod yaml;
 
 pub mod agent_api;
+pub mod detection;
 pub mod dlp;
 pub mod filter;
 pub mod lint;

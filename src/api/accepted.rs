@@ -147,7 +147,7 @@ mod tests {
     fn every_problem_is_told_with_the_object_and_the_field_and_without_a_place() {
         let found = problems(&json!({
             "destinations": [{"name": "a", "hosts": ["x.example"], "action": "Inspekt"}],
-            "dataLoss": {},
+            "models": {},
             "credentials": [
                 {"name": "k", "hosts": ["x.example"], "fromEnv": "KEY"},
                 {"name": "l", "hosts": ["*.example"], "fromFile": "key"},
@@ -158,7 +158,7 @@ mod tests {
             "EgressPolicy agents/coder: spec.credentials[0].fromEnv: is for files on a laptop",
             "EgressPolicy agents/coder: spec.credentials[1].fromFile: is for files on a laptop",
             "EgressPolicy agents/coder: spec.destinations[0].action: unknown value \"Inspekt\"",
-            "EgressPolicy agents/coder: spec.dataLoss: not supported yet",
+            "EgressPolicy agents/coder: spec.models: not supported yet",
             "EgressPolicy agents/coder: spec.credentials[1].hosts[0]: \"*.example\": a credential belongs to exact names",
         ] {
             assert!(all.contains(told), "{told}\n{all}");

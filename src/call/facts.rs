@@ -27,6 +27,8 @@ pub struct RequestFacts {
     pub session: Option<String>,
     /// How many tokens it lets the model write at most.
     pub max_tokens: Option<u64>,
+    /// Whether a secret was replaced in it, now or before: a call that repeats what it was replaced by would destroy it.
+    pub holds_placeholders: bool,
     pub conversation: Conversation,
 }
 

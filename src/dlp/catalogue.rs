@@ -83,6 +83,7 @@ pub(super) fn detector(row: Row) -> Result<Detector, String> {
         shape,
         more: row.more,
         validator,
+        anywhere: None,
     };
     Ok(Detector {
         id: row.id,

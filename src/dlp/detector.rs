@@ -39,6 +39,9 @@ pub(super) enum Place {
     Value,
     /// Anywhere, with an anchor.
     Text,
+    /// Anywhere in a text that has an anchor, which need not be a part of the secret's beginning.
+    #[serde(skip)]
+    Anywhere,
 }
 
 /// The characters over which a secret goes on behind its shape.
@@ -75,6 +78,7 @@ impl More {
 }
 
 /// How a secret is found at an anchor.
+#[derive(Default)]
 pub(super) struct Form {
     pub(super) place: Place,
     /// How many bytes of the secret stand in front of its anchor; at most so many where it has a beginning.
@@ -88,6 +92,8 @@ pub(super) struct Form {
     /// What it goes on over. A shape without an end would be tried on all that follows each anchor.
     pub(super) more: Option<More>,
     pub(super) validator: Option<&'static dyn Validator>,
+    /// The secret, wherever it begins.
+    pub(super) anywhere: Option<Regex>,
 }
 
 impl fmt::Debug for Detector {

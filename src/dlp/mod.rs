@@ -9,6 +9,7 @@ mod budget;
 mod catalogue;
 mod decode;
 mod detector;
+mod pattern;
 mod runs;
 mod scan;
 mod stream;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use budget::{BoundReached, Budget};
 pub use decode::Coding;
 pub use detector::Detector;
+pub use pattern::detector as pattern;
 pub use scan::Detectors;
 pub use stream::{StreamMatch, StreamScanner};
 

@@ -1,6 +1,7 @@
 //! Searches one layer of a text: anchors and values in its runs, a few anchors everywhere, then the shape at each.
 
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
@@ -22,6 +23,8 @@ pub struct Detectors {
     tokens: Anchors,
     /// The anchors that stand anywhere.
     texts: Anchors,
+    /// The literals of patterns; none where there are no patterns.
+    patterns: Option<Anchors>,
     /// The detectors that look at each value.
     values: Vec<usize>,
 }
@@ -65,12 +68,33 @@ impl Detectors {
         Self::of(rows.into_iter().map(catalogue::detector).collect::<Result<_, _>>()?)
     }
 
+    /// The same, made once.
+    #[expect(clippy::expect_used, reason = "a test reads the file")]
+    pub fn shared() -> &'static Arc<Self> {
+        static SHARED: LazyLock<Arc<Detectors>> =
+            LazyLock::new(|| Arc::new(Detectors::built_in().expect("the file of detectors is whole")));
+        &SHARED
+    }
+
     fn of(all: Vec<Detector>) -> Result<Self, String> {
         let values = all.iter().enumerate().filter(|(_, detector)| detector.form.place == Place::Value);
         let values = values.map(|(number, _)| number).collect();
         let tokens = Anchors::of(&all, Place::Token)?;
         let texts = Anchors::of(&all, Place::Text)?;
-        Ok(Self { all, tokens, texts, values })
+        let has_patterns = all.iter().any(|detector| detector.form.place == Place::Anywhere);
+        let patterns = has_patterns.then(|| Anchors::of(&all, Place::Anywhere)).transpose()?;
+        Ok(Self { all, tokens, texts, patterns, values })
+    }
+
+    /// The same with the detectors of policies.
+    ///
+    /// # Errors
+    /// They have too many literals.
+    pub fn with(patterns: Vec<Detector>) -> Result<Self, String> {
+        let rows = catalogue::rows()?;
+        let mut all = rows.into_iter().map(catalogue::detector).collect::<Result<Vec<_>, _>>()?;
+        all.extend(patterns);
+        Self::of(all)
     }
 
     /// The detectors, in the order of their file.
@@ -92,6 +116,9 @@ impl Detectors {
             let owner = self.texts.owners.get(anchor.pattern().as_usize());
             self.anchored(&mut layer, owner, anchor.range(), 0..text.len());
         }
+        if let Some(patterns) = self.patterns.as_ref().filter(|_| !rigid_alone) {
+            self.anywhere(&mut layer, patterns);
+        }
         for run in runs {
             let Some(bytes) = text.get(run.clone()) else { continue };
             for anchor in self.tokens.automaton.find_overlapping_iter(bytes) {
@@ -106,6 +133,21 @@ impl Detectors {
             }
         }
         layer.turned
+    }
+
+    /// Searches for the patterns of which a literal stands in the layer.
+    fn anywhere<'d>(&'d self, layer: &mut Layer<'_, 'd, '_>, patterns: &Anchors) {
+        let mut near = vec![false; self.all.len()];
+        for anchor in patterns.automaton.find_overlapping_iter(layer.text) {
+            if let Some((number, _)) = patterns.owners.get(anchor.pattern().as_usize()) {
+                near[*number] = true;
+            }
+        }
+        for (detector, _) in self.all.iter().zip(near).filter(|(_, is_near)| *is_near) {
+            let found = detector.form.anywhere.iter().flat_map(|regex| regex.find_iter(layer.text));
+            let found = found.map(|found| LayerMatch { detector, judged: Judged::found(found.range()) });
+            layer.secrets.extend(found);
+        }
     }
 
     /// An anchor was found, in a part of the text that may hold the secret.
@@ -163,6 +205,7 @@ impl Anchors {
         match place {
             Place::Text => builder.match_kind(MatchKind::LeftmostFirst),
             // Anchors may stand in each other, and each run is short.
+            Place::Anywhere => &mut builder,
             Place::Token | Place::Value => builder.kind(Some(AhoCorasickKind::DFA)).prefilter(false),
         };
         let automaton = builder.build(texts).map_err(|error| error.to_string())?;

@@ -32,4 +32,4 @@ pub mod age;
 pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
 pub use section::destination::{companion, vouched};
-pub use section::{credential, destination, limits, rule, tool};
+pub use section::{credential, data_loss, destination, limits, rule, tool};

@@ -1,8 +1,8 @@
 //! The settings, policy and connections that an exchange uses, replaced as one when any of them changes.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
@@ -11,6 +11,7 @@ use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
+use crate::detection::CleanTexts;
 use crate::drain::Drain;
 use crate::filter::scrub::SecretMatcher;
 use crate::name::gateway;
@@ -49,6 +50,8 @@ pub struct Snapshot {
     pub interception: Interception,
     pub credentials: Arc<Store>,
     policy: Arc<Policy>,
+    /// Made when the first text was searched.
+    clean: OnceLock<Arc<CleanTexts>>,
     /// When the policy came into force.
     since: Instant,
     /// The policy is too old to be followed.
@@ -99,6 +102,7 @@ impl Snapshot {
             interception: parts.interception,
             credentials: parts.credentials,
             policy: Arc::new(parts.policy),
+            clean: OnceLock::new(),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: Upstreams::new(dialer, bounds, drain),
@@ -120,11 +124,17 @@ impl Snapshot {
             interception: self.interception.clone(),
             credentials,
             policy: Arc::new(policy),
+            clean: OnceLock::new(),
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: self.upstreams.anew(),
         }
         .after(self)
+    }
+
+    /// The texts in which nothing was found under this policy.
+    pub(crate) fn clean_texts(&self) -> Arc<CleanTexts> {
+        Arc::clone(self.clean.get_or_init(Arc::default))
     }
 
     /// Until when the CA and the credentials of a new policy may be on their way.

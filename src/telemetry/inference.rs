@@ -13,6 +13,7 @@ pub(super) struct InferenceMetrics {
     calls: NamedCounters,
     commands: Counters<ShellRead>,
     stripped: NamedCounters,
+    findings: NamedCounters,
     tokens: NamedCounters,
 }
 
@@ -37,6 +38,12 @@ impl InferenceMetrics {
                 "Tools of providers that were taken out of requests.",
                 &["provider", "type"],
             )?,
+            findings: NamedCounters::new(
+                r,
+                "postern_dlp_findings_total",
+                "Secrets that were found in what agents send.",
+                &["action", "detector"],
+            )?,
             tokens: NamedCounters::new(
                 r,
                 "postern_tokens_total",
@@ -52,6 +59,10 @@ impl InferenceMetrics {
 
     pub(super) fn shell_call(&self, read: ShellRead) {
         self.commands.add(read, 1);
+    }
+
+    pub(super) fn dlp_finding(&self, action: &'static str, detector: &str) {
+        self.findings.add((Some(action), None), detector, 1);
     }
 
     pub(super) fn hosted_tool_stripped(&self, vendor: Vendor, tool_type: &str) {

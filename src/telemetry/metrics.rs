@@ -202,6 +202,11 @@ impl Metrics {
         self.inference.hosted_tool_stripped(vendor, tool_type);
     }
 
+    /// A secret was found in a request. Beyond 100 detectors the rest counts as `other`.
+    pub fn dlp_finding(&self, detector: &str, action: &'static str) {
+        self.inference.dlp_finding(action, detector);
+    }
+
     /// An answer said how many tokens it cost. Beyond 100 models the rest counts as `other`.
     pub fn tokens(&self, vendor: Vendor, model: &str, usage: &Usage) {
         self.inference.tokens(vendor, model, usage);
@@ -557,6 +562,7 @@ mod tests {
         metrics.denied(Denied::ToolCall, "agents/coders/no-web", Verdict::Deny);
         metrics.tool_call(Vendor::Anthropic, "Bash", Verdict::Deny);
         metrics.hosted_tool_stripped(Vendor::Anthropic, "web_search_20250305");
+        metrics.dlp_finding("github-token", "Redact");
         metrics.tokens(Vendor::Anthropic, "claude", &Usage { input: Some(1), ..Usage::default() });
         let text = metrics.encode();
         let exposed: BTreeSet<&str> =

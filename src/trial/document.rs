@@ -131,6 +131,8 @@ pub struct Expectation {
     pub reason: Option<String>,
     /// Of a request: the types of all hosted tools that are taken out, in any order.
     pub removed: Option<Vec<String>>,
+    /// Of a request: the detectors of all secrets that are replaced in it, in any order.
+    pub redacted: Option<Vec<String>>,
     /// Of an answer: all of its calls, in their order.
     pub calls: Option<Vec<ExpectedCall>>,
 }
@@ -282,6 +284,9 @@ fn case_mistakes(case: &TestCase) -> Vec<Problem> {
     }
     if expect.removed.is_some() && case.request.is_none() {
         say("expect.removed", "cannot be met: hosted tools are taken out of requests alone");
+    }
+    if expect.redacted.is_some() && case.request.is_none() {
+        say("expect.redacted", "cannot be met: secrets are replaced in requests alone");
     }
     if expect.calls.is_some() && case.answer.is_none() {
         say("expect.calls", "cannot be met: the case has no answer with calls in it");

@@ -15,26 +15,24 @@ pub fn differences(expected: &Expectation, tried: &Tried) -> Vec<String> {
         Err(why) => return vec![format!("cannot be said: {why}")],
     };
     let mut differences = decision(expected, &outcome.decision);
-    if let Some(removed) = &expected.removed {
-        let sorted = |types: &[String]| {
-            let mut types = types.to_vec();
-            types.sort();
-            types
-        };
-        if sorted(removed) != sorted(&outcome.removed) {
-            let listed =
-                |types: &[String]| if types.is_empty() { "none".to_owned() } else { types.join(", ") };
-            differences.push(format!(
-                "removed: expected {}, it is {}",
-                listed(removed),
-                listed(&outcome.removed)
-            ));
-        }
-    }
+    differences.extend(other_list("removed", expected.removed.as_ref(), &outcome.removed));
+    differences.extend(other_list("redacted", expected.redacted.as_ref(), &outcome.redacted));
     if let Some(calls) = &expected.calls {
         differences.extend(compare_calls(calls, &outcome.calls));
     }
     differences
+}
+
+/// Says how two lists differ, whatever their order.
+fn other_list(what: &str, expected: Option<&Vec<String>>, found: &[String]) -> Option<String> {
+    let sorted = |words: &[String]| {
+        let mut words = words.to_vec();
+        words.sort();
+        words
+    };
+    let expected = expected.filter(|expected| sorted(expected) != sorted(found))?;
+    let listed = |words: &[String]| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
+    Some(format!("{what}: expected {}, it is {}", listed(expected), listed(found)))
 }
 
 fn decision(expected: &Expectation, decided: &ShownDecision) -> Vec<String> {

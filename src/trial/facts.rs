@@ -157,6 +157,16 @@ impl KnownFacts {
         Self { credential, ..self }
     }
 
+    /// Whether the request is given a key.
+    pub(super) fn has_credential(&self) -> bool {
+        self.credential.is_some()
+    }
+
+    /// Adds what was found in the request.
+    pub(super) fn with_findings(self, dlp: Vec<Finding>) -> Self {
+        Self { dlp, ..self }
+    }
+
     /// With what a provider is asked for.
     pub(super) fn with_asked(self, service: Service, asked: &RequestFacts) -> Self {
         let offered = Offered::new(&asked.tools);

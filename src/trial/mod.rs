@@ -90,6 +90,8 @@ pub struct Outcome {
     pub calls: Vec<CallOutcome>,
     /// The types of the hosted tools that are taken out of the request.
     pub removed: Vec<String>,
+    /// The detectors of the secrets that are replaced in the request.
+    pub redacted: Vec<String>,
 }
 
 /// A tool call of an answer.
@@ -133,7 +135,7 @@ impl Trial<'_> {
 
 impl Outcome {
     fn of(decision: ShownDecision) -> Self {
-        Self { decision, calls: Vec::new(), removed: Vec::new() }
+        Self { decision, calls: Vec::new(), removed: Vec::new(), redacted: Vec::new() }
     }
 }
 

@@ -13,8 +13,11 @@ use super::document::{TestAnswer, TestRequest};
 use super::facts::{self, KnownFacts};
 use super::judge::TrialJudge;
 use super::{CallOutcome, Outcome, Trial, Tried, judged};
-use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service};
+use crate::call::withheld::Withheld;
+use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service, Terms};
 use crate::decision::Decision;
+use crate::detection::Inspection;
+use crate::event::Finding;
 use crate::name::host::{Authority, Host};
 use crate::policy::Policy;
 use crate::policy::destination::{Action, Flow, Protocol};
@@ -24,12 +27,19 @@ use crate::problem::Problem;
 use crate::provider::adapter::{Adapter, Framing, ModelRequestHead};
 use crate::provider::answer::{FailurePolicy, Guard, GuardSettings};
 use crate::provider::kind::Offered;
+use crate::provider::request::Detection;
 use crate::provider::{self, request};
 
+/// How many bytes are decoded of a body at most, as the gateway's settings have it where nobody writes it.
+const MOST_DECODED: usize = 64 << 20;
+
 /// What becomes of a request's body.
+#[derive(Default)]
 struct ReadBody {
     facts: RequestFacts,
     removed: Vec<String>,
+    redacted: Vec<String>,
+    findings: Vec<Finding>,
     /// The denial that is only recorded because every policy of the pod is an Audit policy.
     recorded: Option<Decision>,
 }
@@ -93,12 +103,12 @@ impl Trial<'_> {
             let known = known.with_asked(service, &RequestFacts::default()).without_body();
             return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
         };
-        let read = self.read(&asked, adapter, body)?;
+        let read = self.read(&asked, adapter, body, (host, known.has_credential()))?;
         if let Some(recorded) = &read.recorded {
             outcome.decision = ShownDecision::from(recorded);
         }
-        outcome.removed = read.removed;
-        let known = known.with_asked(service, &read.facts);
+        (outcome.removed, outcome.redacted) = (read.removed, read.redacted);
+        let known = known.with_asked(service, &read.facts).with_findings(read.findings);
         if let Some(why) = self.by_rules(&known, Place::Request, &mut outcome)? {
             return Ok(Err(why));
         }
@@ -138,24 +148,32 @@ impl Trial<'_> {
         asked: &ModelRequestHead<'_>,
         adapter: &dyn Adapter,
         body: &[u8],
+        (host, is_vouched): (&Host, bool),
     ) -> Result<ReadBody, Decision> {
         self.check_length(body)?;
         let blocked = BlockedCalls::new(1);
-        match request::read(adapter, asked, (body, self.bounds.json), (self.policy.as_ref(), &blocked), None)
-        {
+        let inspection = Inspection::of(self.policy, host, (body.len(), MOST_DECODED));
+        let mut inspection = inspection.map(|inspection| inspection.of_model(is_vouched, None));
+        let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
+        let (bounded, terms) = ((body, self.bounds.json), (self.policy.as_ref() as &dyn Terms, &blocked));
+        let edited = request::read(adapter, asked, bounded, terms, detection);
+        let inspected = inspection.map(|mut inspection| inspection.take()).unwrap_or_default();
+        let mut read = ReadBody { findings: inspected.findings, ..ReadBody::default() };
+        match edited {
             Ok(edited) => {
-                let removed = edited.changes.into_iter().filter_map(|change| match change {
-                    Change::HostedTool(tool_type) => Some(tool_type),
-                    Change::Redaction(_) | Change::Other(_) => None,
-                });
-                Ok(ReadBody { facts: edited.facts, removed: removed.collect(), recorded: None })
+                read.facts = edited.facts;
+                read.recorded = inspected.recorded.into_iter().next();
+                for change in edited.changes {
+                    match change {
+                        Change::HostedTool(tool_type) => read.removed.push(tool_type),
+                        Change::Redaction(detector) => read.redacted.push(detector),
+                        Change::Other(_) => {}
+                    }
+                }
             }
-            Err(denial) => Ok(ReadBody {
-                facts: RequestFacts::default(),
-                removed: Vec::new(),
-                recorded: Some(self.enforced(denial)?),
-            }),
+            Err(denial) => read.recorded = Some(self.enforced(denial)?),
         }
+        Ok(read)
     }
 
     /// Judges the body of an inference endpoint that belongs to no dialect.
@@ -191,6 +209,11 @@ impl Trial<'_> {
     ) -> Result<Result<Vec<CallOutcome>, String>, Decision> {
         let Some(transcript) = adapter.transcript(asked, facts) else { return Ok(Ok(Vec::new())) };
         let judge = Arc::new(TrialJudge::new(self.policy, known));
+        let by: Arc<dyn Judge> = if facts.holds_placeholders {
+            Arc::new(Withheld(Arc::clone(&judge) as Arc<dyn Judge>))
+        } else {
+            Arc::clone(&judge) as Arc<dyn Judge>
+        };
         let content_type = answer.content_type.as_deref().unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let framing = adapter.framing(asked, facts, &content_type);
@@ -198,7 +221,7 @@ impl Trial<'_> {
         let settings = GuardSettings {
             failure: if self.policy.failure_open() { FailurePolicy::Open } else { FailurePolicy::Closed },
             writes: facts.writes,
-            judge: Arc::clone(&judge) as Arc<dyn Judge>,
+            judge: by,
             ..judged::settings(self.policy, self.bounds, offered(self.policy, facts))
         };
         let mut guard = Guard::new(transcript, framing, settings);
@@ -233,7 +256,10 @@ impl Trial<'_> {
 }
 
 fn offered(policy: &Arc<Policy>, facts: &RequestFacts) -> Offered {
-    match (policy.denies(facts.writes), policy.shell().prefers_file_tools) {
+    match (
+        policy.denies(facts.writes) || facts.writes && facts.holds_placeholders,
+        policy.shell().prefers_file_tools,
+    ) {
         (false, _) => Offered::default(),
         (true, false) => Offered::new(&facts.tools),
         (true, true) => Offered::with_file_tools(&facts.tools),

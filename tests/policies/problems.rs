@@ -238,7 +238,7 @@ fn what_belongs_to_the_cluster_is_refused_in_a_namespace() {
 
 #[test]
 fn what_a_later_version_implements_is_refused_and_never_ignored() {
-    for field in ["dataLoss", "models", "routes", "toolOutputs"] {
+    for field in ["models", "routes", "toolOutputs"] {
         let found = problems(&format!("{HEAD}spec: {{{field}: whatever}}\n"));
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(&format!("spec.{field}: not supported yet")), "{found:?}");

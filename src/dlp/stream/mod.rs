@@ -3,6 +3,7 @@
 //! Each piece is searched together with what came before it, before any of it goes on. Only a token that may not have ended is
 //! held: what follows decides whether it is a secret. However the text is cut, a secret's last byte is never let go.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ const LONGEST_CONTEXT: usize = 16 << 10;
 const FIRST: u64 = 512;
 
 /// A secret in a text that came in pieces. It has no text of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StreamMatch {
     /// The detector's id.
     pub detector: String,
@@ -31,6 +32,15 @@ pub struct StreamMatch {
     /// Where it stands, counted from the beginning of the whole text.
     pub range: Range<u64>,
     pub decoded: Vec<Coding>,
+    /// Of the value, after decoding.
+    pub sha256: [u8; 32],
+}
+
+impl fmt::Debug for StreamMatch {
+    /// Without the hash, which may be that of a value that somebody can guess.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at {:?} {:?}", self.confidence.as_str(), self.detector, self.range, self.decoded)
+    }
 }
 
 /// The search of one text.
@@ -196,6 +206,7 @@ impl StreamScanner {
             checksum: found.checksum,
             range,
             decoded: found.decoded.clone(),
+            sha256: found.sha256,
         });
         Ok(())
     }

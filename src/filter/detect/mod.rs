@@ -4,14 +4,15 @@
 //! decode to may go on.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
 
 use super::{Refused, Rewrite};
 use crate::call::Denial;
-use crate::dlp::{BoundReached, Confidence, Detectors, StreamMatch, StreamScanner};
+use crate::dlp::{BoundReached, Detectors, StreamMatch, StreamScanner};
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
 /// How many bytes may come out of each one of a coded body, beyond what any body may decode to.
@@ -26,24 +27,14 @@ const MOST_HELD: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct Terms {
     pub detectors: Arc<Detectors>,
-    /// How sure a finding must be to end the body; none where findings are only recorded.
-    pub deny: Option<Confidence>,
+    pub settle: Arc<dyn Settle>,
     pub limits: coding::Limits,
 }
 
-/// The findings in a body so far. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Findings(Arc<Mutex<Vec<StreamMatch>>>);
-
-impl Findings {
-    /// Returns the findings since the last call.
-    pub fn take(&self) -> Vec<StreamMatch> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn add(&self, found: Vec<StreamMatch>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
-    }
+/// Says what becomes of what is found in a body.
+pub trait Settle: fmt::Debug + Send + Sync {
+    /// Takes a finding. Returns the denial that ends the body for it.
+    fn settle(&self, found: &StreamMatch) -> Option<Denial>;
 }
 
 /// The search of one body.
@@ -52,7 +43,6 @@ pub struct BodyDetector {
     scanner: StreamScanner,
     /// Searches a coded body as it is: whoever reads it need not believe its head.
     raw: StreamScanner,
-    findings: Findings,
     /// Finds the content coding in the first bytes, then is gone.
     detector: Option<Detector>,
     is_declared: bool,
@@ -81,7 +71,6 @@ impl BodyDetector {
             terms,
             is_declared: declared.is_some(),
             gone: 0,
-            findings: Findings::default(),
             detector: Some(Detector::new(declared, limits)),
             decoder: None,
             is_coded: false,
@@ -90,10 +79,6 @@ impl BodyDetector {
             seen: 0,
             received: 0,
         }
-    }
-
-    pub fn findings(&self) -> Findings {
-        self.findings.clone()
     }
 
     fn look(&mut self, piece: &[u8]) -> Result<(), Refused> {
@@ -150,18 +135,11 @@ impl BodyDetector {
         self.judge(found, flushed)
     }
 
-    /// Records what was found, and ends the body for it.
-    fn judge(&mut self, found: Vec<StreamMatch>, scanned: Result<(), BoundReached>) -> Result<(), Refused> {
-        let least = self.terms.deny;
-        let denied = found.iter().find(|found| least.is_some_and(|least| found.confidence >= least));
-        let denial = denied.map(|found| {
-            let reason =
-                format!("the body holds a secret ({}) at byte {}", found.detector, found.range.start);
-            Denial::builtin("outbound-exfiltration", reason)
-        });
-        self.findings.add(found);
+    /// Has policy decide about what was found, and ends the body for it.
+    fn judge(&self, found: Vec<StreamMatch>, scanned: Result<(), BoundReached>) -> Result<(), Refused> {
+        let denials: Vec<Denial> = found.iter().filter_map(|found| self.terms.settle.settle(found)).collect();
         let bound = |bound| Denial::builtin("bound", format!("the body cannot be searched: {bound}"));
-        match denial.or_else(|| scanned.err().map(bound)) {
+        match denials.into_iter().next().or_else(|| scanned.err().map(bound)) {
             Some(denial) => Err(Refused::Denied(denial)),
             None => Ok(()),
         }

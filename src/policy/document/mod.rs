@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use super::section::audit::Audit;
 pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
+pub use super::section::data_loss::written::{
+    AllowedValue, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
+};
 pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Upgrade};
 pub use super::section::explain::Explain;
 pub use super::section::failure_policy::FailurePolicy;
@@ -139,6 +142,9 @@ pub struct Spec {
     /// How much the agent may send and do. Of several policies the lowest of each limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<WrittenLimits>,
+    /// What becomes of secrets in what leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_loss: Option<WrittenDataLoss>,
     /// What events keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit: Option<Audit>,

@@ -6,6 +6,7 @@
 
 pub mod audit;
 pub mod credential;
+pub mod data_loss;
 pub mod destination;
 pub mod explain;
 pub mod failure_policy;
@@ -116,5 +117,6 @@ sections! {
     limits: limits::Limits,
     failure_policy: failure_policy::FailOpen,
     audit: audit::KeptInputs,
+    data_loss: data_loss::DataLoss,
     explain: explain::Explained,
 }

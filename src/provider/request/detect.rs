@@ -22,6 +22,9 @@ pub trait Detection {
     /// # Errors
     /// If the request must not go on.
     fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial>;
+
+    /// Whether something stands in the request that was replaced, now or before.
+    fn holds_placeholders(&self) -> bool;
 }
 
 /// What was found in a text.
@@ -64,6 +67,24 @@ enum Step<'d> {
     Item(usize),
     Member { key: Value<'d>, number: usize, is_masked: bool },
 }
+
+/// Members that name something, whatever they stand in: another text would name something else.
+const NAMES: [&str; 14] = [
+    "type",
+    "role",
+    "name",
+    "status",
+    "url",
+    "uri",
+    "file_uri",
+    "fileUri",
+    "server_name",
+    "server_label",
+    "namespace",
+    "media_type",
+    "mimeType",
+    "format",
+];
 
 /// The longest key that is told.
 const LONGEST_KEY: usize = 40;
@@ -136,6 +157,7 @@ impl<'d> RequestEditor<'d> {
     pub(super) fn conclude(&mut self, is_attested: impl FnOnce(&Self) -> bool) -> Result<(), Denial> {
         let Some(detection) = self.detection.take() else { return Ok(()) };
         let redacted = detection.conclude(is_attested(self))?;
+        self.facts.holds_placeholders = detection.holds_placeholders();
         if self.may_edit() {
             self.changes.extend(redacted.into_iter().map(Change::Redaction));
         }
@@ -163,7 +185,7 @@ impl<'d> TextWalk<'_, 'd> {
         let mark = self.mark(value).unwrap_or(around);
         match value.kind() {
             Kind::String if mark.form == Form::Nested => Ok(()),
-            Kind::String => self.look(value, false, self.of_definition(mark)).map(|_| ()),
+            Kind::String => self.look(value, false, self.settled(mark)).map(|_| ()),
             Kind::Array => {
                 for (number, item) in value.items().into_iter().flatten().enumerate() {
                     self.steps.push(Step::Item(number));
@@ -202,20 +224,33 @@ impl<'d> TextWalk<'_, 'd> {
         mark
     }
 
-    /// In the definition of a tool, what describes is text.
-    fn of_definition(&self, mark: Mark) -> Mark {
-        let describes = || {
-            let member = self.steps.iter().rev().find_map(|step| match step {
-                Step::Member { key, .. } => Some(key),
-                Step::Item(_) => None,
-            });
-            member.is_some_and(|key| key.says("description") || key.says("title"))
+    /// What a string is by the name of its member. In the definition of a tool, what describes is text. In what somebody said,
+    /// a member that nobody knows is text too: vendors add such fields, and a request that is refused for one is refused on
+    /// each turn.
+    fn settled(&self, mark: Mark) -> Mark {
+        let is = |names: &[&str]| self.member().is_some_and(|key| names.iter().any(|name| key.says(name)));
+        let form = match mark.form {
+            Form::Definition if is(&["description", "title"]) => Form::Text,
+            Form::Definition => Form::Name,
+            Form::Name if mark.role != Role::Metadata && !is(&NAMES) && !self.is_id() => Form::Text,
+            form @ (Form::Text | Form::Name | Form::Sealed | Form::Data | Form::FileName | Form::Nested) => {
+                form
+            }
         };
-        match mark.form {
-            Form::Definition if describes() => Mark { form: Form::Text, ..mark },
-            Form::Definition => Mark { form: Form::Name, ..mark },
-            Form::Text | Form::Name | Form::Sealed | Form::Data | Form::FileName | Form::Nested => mark,
-        }
+        Mark { form, ..mark }
+    }
+
+    /// The name of the member that is looked at, or that the item is in.
+    fn member(&self) -> Option<Value<'d>> {
+        self.steps.iter().rev().find_map(|step| match step {
+            Step::Member { key, .. } => Some(*key),
+            Step::Item(_) => None,
+        })
+    }
+
+    fn is_id(&self) -> bool {
+        let name = self.member().and_then(Value::text);
+        name.is_some_and(|name| name.ends_with("id") || name.ends_with("Id") || name.ends_with("ids"))
     }
 
     /// Looks at a key or a string. Whether something was found in it.

@@ -15,6 +15,7 @@ use super::silence::Silence;
 use super::transit::{Chunk, Transit};
 use crate::call::Denial;
 use crate::filter::bound::SizeBound;
+use crate::filter::detect::BodyDetector;
 use crate::filter::{Refused, Rewrite};
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure, Stop};
@@ -164,6 +165,11 @@ impl RequestBody {
     pub(crate) fn bounded(self, bound: SizeBound) -> Result<Self, Denial> {
         bound.clone().take(self.size_hint().lower())?;
         Ok(self.through(Box::new(bound)))
+    }
+
+    /// The same, searched on its way.
+    pub(crate) fn searched(self, detector: BodyDetector) -> Self {
+        self.through(Box::new(detector))
     }
 
     /// The same, gone through a rewrite. Where that refuses, the body breaks off: the upstream's connection is closed

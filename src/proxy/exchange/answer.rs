@@ -13,6 +13,7 @@ use super::model_request::{ModelRequest, exhausted};
 use super::record::Record;
 use super::reply;
 use super::rules::ExchangeFacts;
+use crate::call::withheld::Withheld;
 use crate::call::{Denial, FactsDeny, Judge, Normalization, ToolDefinition};
 use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
@@ -102,6 +103,7 @@ impl ResponseGuard<'_> {
             Some(facts) => Arc::new(ExchangeJudge { snapshot, facts }),
             None => snapshot,
         };
+        let judge: Arc<dyn Judge> = if facts.holds_placeholders { Arc::new(Withheld(judge)) } else { judge };
         let settings = self.settings(judge, facts.writes, &facts.tools);
         let guard = self.guard(transcript, framing, settings);
         Some(FramedGuard { guard, framing, events })

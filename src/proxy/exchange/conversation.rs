@@ -139,6 +139,8 @@ impl Conversation {
             snapshot: &snapshot,
             service: self.model_request.service,
             dialect: self.model_request.dialect,
+            host: &self.model_request.host,
+            is_vouched: self.model_request.is_vouched,
         };
         let read = reader.message(&self.model_request.asked(), &text, &self.allowance, &mut record);
         let read = read.and_then(|(text, facts)| {

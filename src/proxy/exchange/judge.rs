@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::rules::ExchangeFacts;
+use crate::call::withheld;
 use crate::call::{ByFacts, CallVerdict, FactsDeny, Judge, SeenCall, ShellTerms, Start, Tool, ToolCall};
 use crate::policy::rule::Place;
 use crate::proxy::inbound::session::Session;
@@ -64,11 +65,17 @@ impl PolicyInForce {
     fn snapshot(&self) -> Arc<Snapshot> {
         self.session.gateway.snapshot()
     }
+
+    /// Whether something was replaced in the request that is answered.
+    fn withholds(&self) -> bool {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        facts.as_ref().is_some_and(|facts| facts.holds_placeholders)
+    }
 }
 
 impl Judge for PolicyInForce {
     fn denies(&self, writes: bool) -> bool {
-        self.snapshot().denies(writes)
+        writes && self.withholds() || self.snapshot().denies(writes)
     }
 
     fn shell(&self) -> ShellTerms {
@@ -76,11 +83,13 @@ impl Judge for PolicyInForce {
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {
-        self.snapshot().start(tool)
+        let start = self.snapshot().start(tool);
+        if self.withholds() { withheld::start(tool, start) } else { start }
     }
 
     fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
-        self.snapshot().complete(call)
+        let verdict = self.snapshot().complete(call);
+        if self.withholds() { withheld::complete(call, verdict) } else { verdict }
     }
 
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {

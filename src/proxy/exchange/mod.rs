@@ -5,6 +5,7 @@ pub(crate) mod buffer;
 mod conversation;
 mod credentials;
 mod decide;
+mod detection;
 pub(crate) mod enforce;
 pub(crate) mod head;
 mod judge;
@@ -25,6 +26,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
+use crate::call::Denial;
 use crate::filter::scrub::{self, SecretMatcher};
 use crate::policy::rule::Place;
 use crate::proxy::agent_door;
@@ -35,11 +37,11 @@ use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Refusal, Stop, unrecorded};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
-use crate::proxy::upstream::{AddressCheck, Answer, Speaks};
+use crate::proxy::upstream::{AddressCheck, Answer, Origin, Speaks};
 use answer::ResponseGuard;
 use conversation::Conversation;
 use credentials::OutboundBody;
-use decide::{HeadDecision, InboundRequest, RequestPlan, RulesInForce};
+use decide::{HeadDecision, HeadFacts, InboundRequest, RequestPlan, RulesInForce};
 use enforce::Allowance;
 use judge::PolicyInForce;
 use model_request::{ModelRequest, RequestReader, exhausted};
@@ -59,7 +61,7 @@ pub(crate) async fn exchange(session: Arc<Session>, request: Request<Incoming>) 
     }
     let mut record = Box::new(Record::begin(&session, &parts));
     let is_head = parts.method == Method::HEAD;
-    let mut exchange = Exchange { session: &session, snapshot, incoming: Some(incoming) };
+    let mut exchange = Exchange { session: &session, snapshot, incoming: Some(incoming), head: Ok(()) };
     match exchange.run(parts, &mut record).await {
         Ok(Answered::Http(response)) => response.map(|body| body.recorded(record)),
         Ok(Answered::Socket(response, socket)) => {
@@ -87,6 +89,8 @@ struct Exchange<'a> {
     snapshot: Arc<Snapshot>,
     /// The request's body, until it is sent.
     incoming: Option<Incoming>,
+    /// What detection says of the head.
+    head: Result<(), Denial>,
 }
 
 impl Exchange<'_> {
@@ -96,6 +100,7 @@ impl Exchange<'_> {
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let allowance = plan.target.allowance(&self.session.gateway);
         let (model_request, body) = self.read(&mut parts, &plan, record).await?;
+        std::mem::replace(&mut self.head, Ok(()))?;
         let facts = self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
         if model_request.is_some() && !plan.is_upgrade {
             let recorded = allowance.admit(self.snapshot.policy())?;
@@ -110,7 +115,7 @@ impl Exchange<'_> {
         record.request_allowed(&plan.decision, &target);
         // Read after the key was, so that one that is replaced meanwhile is among them.
         let secrets = target.secrets(&self.snapshot);
-        let request = self.outgoing(parts, body)?;
+        let request = self.outgoing(parts, body, &target.origin, record)?;
         let method = request.method().clone();
         let answer = match (self.send(request, &target, upgrade.is_some(), record).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
@@ -153,12 +158,26 @@ impl Exchange<'_> {
                     continue;
                 }
             }
+            self.search_head(parts, &decision.facts, record);
             record.head_decided(&decision.facts);
             if self.session.gateway.ledger.is_refusing() {
                 return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, unrecorded()).into());
             }
             return decision.outcome;
         }
+    }
+
+    /// Has the head searched before anything of it is recorded; what is denied is denied where its turn comes.
+    fn search_head(&mut self, parts: &Parts, facts: &HeadFacts, record: &mut Record) {
+        let origin = facts.origin.as_ref();
+        let inspection = origin.and_then(|origin| detection::inspection(&self.snapshot, &origin.host, 0));
+        let Some(mut inspection) = inspection else { return };
+        let (is_in_path, searched) = inspection.head(parts);
+        if is_in_path {
+            record.mask_path();
+        }
+        record.inspected(inspection.take());
+        self.head = searched;
     }
 
     fn decide(&self, parts: &Parts) -> HeadDecision {
@@ -192,6 +211,7 @@ impl Exchange<'_> {
             if let Some(incoming) = self.incoming.take_if(is_read) {
                 let body =
                     model_request::buffer_json(self.session, &self.snapshot, parts, incoming, record).await?;
+                self.search_whole(parts, plan, &body, record)?;
                 return Ok((None, Some(body)));
             }
             let Some(incoming) = self.incoming.take_if(|_| plan.target.signs()) else {
@@ -199,9 +219,13 @@ impl Exchange<'_> {
             };
             let (body, reserved) =
                 model_request::buffer_request(self.session, &self.snapshot, incoming).await?;
-            return Ok((None, Some(RequestBody::whole(body, Some(reserved)))));
+            let body = RequestBody::whole(body, Some(reserved));
+            self.search_whole(parts, plan, &body, record)?;
+            return Ok((None, Some(body)));
         };
-        let reader = RequestReader { session: self.session, snapshot: &self.snapshot, service, dialect };
+        let (host, is_vouched) = (&plan.target.origin.host, plan.target.credential.is_some());
+        let (session, snapshot) = (self.session, &self.snapshot);
+        let reader = RequestReader { session, snapshot, service, dialect, host, is_vouched };
         if plan.is_upgrade {
             // The requests come later, in messages.
             return Ok((Some(reader.model_request(parts)), None));
@@ -209,6 +233,22 @@ impl Exchange<'_> {
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
         let (model_request, body) = reader.read(parts, incoming, record).await?;
         Ok((Some(model_request), Some(body)))
+    }
+
+    /// Searches a body to no model that was taken in whole.
+    fn search_whole(
+        &self,
+        parts: &Parts,
+        plan: &RequestPlan,
+        body: &RequestBody,
+        record: &mut Record,
+    ) -> Result<(), Stop> {
+        let from = (&*self.snapshot, &self.session.gateway.metrics);
+        let detector = detection::body_detector(from, &plan.target.origin.host, &parts.headers);
+        let Some(((detector, findings), body)) = detector.zip(body.bytes()) else { return Ok(()) };
+        let searched = detection::search_whole(detector, body.clone());
+        record.found(findings.take());
+        Ok(searched?)
     }
 
     /// Asks the rules over facts, and returns the facts where any rule is asked later. A WebSocket to a model is asked
@@ -306,7 +346,13 @@ impl Exchange<'_> {
     }
 
     /// Returns the request as it goes upstream. A body that was not read streams.
-    fn outgoing(&mut self, parts: Parts, read: Option<RequestBody>) -> Result<Request<RequestBody>, Stop> {
+    fn outgoing(
+        &mut self,
+        parts: Parts,
+        read: Option<RequestBody>,
+        to: &Origin,
+        record: &mut Record,
+    ) -> Result<Request<RequestBody>, Stop> {
         if let Some(body) = read {
             return Ok(Request::from_parts(parts, body));
         }
@@ -318,7 +364,15 @@ impl Exchange<'_> {
                 let upload = upload.map_err(|_| exhausted(self.session))?;
                 let limit = self.snapshot.settings.limits.buffered_bytes;
                 let transit = Transit::new(&self.session.gateway.budget, limit);
-                RequestBody::new(incoming, idle, &self.session.activity).counted(transit, upload)
+                let body = RequestBody::new(incoming, idle, &self.session.activity).counted(transit, upload);
+                let from = (&*self.snapshot, &self.session.gateway.metrics);
+                match detection::body_detector(from, &to.host, &parts.headers) {
+                    Some((detector, findings)) => {
+                        record.streams(findings);
+                        body.searched(detector)
+                    }
+                    None => body,
+                }
             }
             Some(_) | None => RequestBody::empty(),
         };

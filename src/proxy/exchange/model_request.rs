@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 
 use super::buffer::{self, BufferError};
+use super::detection;
 use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
@@ -16,9 +17,10 @@ use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
+use crate::name::host::Host;
 use crate::policy::rule::Place;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
-use crate::provider::request::{self, EditedRequest};
+use crate::provider::request::{self, Detection, EditedRequest};
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::budget::{Exhausted, Reserved};
 use crate::proxy::error::{Refusal, Stop};
@@ -26,6 +28,9 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder, Unsupported};
+
+/// The name of the change of a request in which a secret was replaced.
+const REDACTED: &str = "redact";
 
 /// A request to a model. Its facts are empty until its body was read.
 pub(crate) struct ModelRequest {
@@ -36,6 +41,9 @@ pub(crate) struct ModelRequest {
     path: String,
     query: Option<String>,
     headers: HeaderMap,
+    /// Where it goes, and whether with a key of the gateway's.
+    pub(crate) host: Host,
+    pub(crate) is_vouched: bool,
     /// Whether the body that is sent differs from the agent's.
     pub(crate) is_edited: bool,
 }
@@ -57,6 +65,9 @@ pub(crate) struct RequestReader<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) service: Service,
     pub(crate) dialect: Dialect,
+    /// Where it goes, and whether with a key of the gateway's.
+    pub(crate) host: &'a Host,
+    pub(crate) is_vouched: bool,
 }
 
 impl RequestReader<'_> {
@@ -72,7 +83,7 @@ impl RequestReader<'_> {
             buffer_decoded(self.session, self.snapshot, parts, incoming).await?;
         let mut model_request = self.model_request(parts);
         let drafted = decoded.and_then(|decoded| {
-            self.draft(&model_request.asked(), &decoded).map(|drafted| (drafted, decoded))
+            self.draft(&model_request.asked(), &decoded, record).map(|drafted| (drafted, decoded))
         });
         let (drafted, decoded) = match drafted {
             Ok(drafted) => drafted,
@@ -110,7 +121,7 @@ impl RequestReader<'_> {
         allowance: &Allowance,
         record: &mut Record,
     ) -> Result<(Bytes, Option<ExchangeFacts>), Denial> {
-        let drafted = match self.draft(asked, text) {
+        let drafted = match self.draft(asked, text, record) {
             Ok(drafted) => drafted,
             Err(denial) if self.snapshot.policy().audit_only() => {
                 record.emit_audit(&denial.decision.into_would_deny());
@@ -142,14 +153,28 @@ impl RequestReader<'_> {
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().map(str::to_owned),
             headers: parts.headers.clone(),
+            host: self.host.clone(),
+            is_vouched: self.is_vouched,
             is_edited: false,
         }
     }
 
-    fn draft(&self, asked: &ModelRequestHead<'_>, body: &Bytes) -> Result<EditedRequest, Denial> {
+    fn draft(
+        &self,
+        asked: &ModelRequestHead<'_>,
+        body: &Bytes,
+        record: &mut Record,
+    ) -> Result<EditedRequest, Denial> {
         let adapter = crate::provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
-        request::read(adapter, asked, (body, limits), (self.snapshot.policy().as_ref(), blocked), None)
+        let inspection = detection::inspection(self.snapshot, self.host, body.len());
+        let clean = || Some(self.snapshot.clean_texts());
+        let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched, clean()));
+        let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
+        let policy = self.snapshot.policy().as_ref();
+        let drafted = request::read(adapter, asked, (body, limits), (policy, blocked), detection);
+        inspection.into_iter().for_each(|mut inspection| record.inspected(inspection.take()));
+        drafted
     }
 
     /// Describes the changes for an event, and counts them.
@@ -162,7 +187,7 @@ impl RequestReader<'_> {
                     metrics.hosted_tool_stripped(self.service.vendor, tool_type);
                     Transform::new(HOSTED_TOOL, Some(tool_type.chars().take(128).collect()))
                 }
-                Change::Redaction(detector) => Transform::new("redact", Some(detector.clone())),
+                Change::Redaction(detector) => Transform::new(REDACTED, Some(detector.clone())),
                 Change::Other(what) => Transform::new("request", Some((*what).to_owned())),
             })
             .collect();

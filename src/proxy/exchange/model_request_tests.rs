@@ -24,6 +24,7 @@ fn refusal(spec: &str, body: &str) -> String {
         reason: None,
     };
     let snapshot = gateway.snapshot();
+    let host = origin.host.clone();
     let session = Session::new(gateway, fresh_id(), Naming::Fixed(origin), Arc::new(destination));
     let session = Arc::new(session);
     let reader = RequestReader {
@@ -31,9 +32,13 @@ fn refusal(spec: &str, body: &str) -> String {
         snapshot: &snapshot,
         service: RESPONSES,
         dialect: Dialect::OpenAIResponses,
+        host: &host,
+        is_vouched: false,
     };
     let (parts, ()) = http::Request::post("/v1/responses").body(()).unwrap().into_parts();
-    let drafted = reader.draft(&reader.model_request(&parts).asked(), &Bytes::from(body.to_owned()));
+    let mut record = Record::begin(&session, &parts);
+    let body = Bytes::from(body.to_owned());
+    let drafted = reader.draft(&reader.model_request(&parts).asked(), &body, &mut record);
     drafted.err().map(|denial| denial.decision.rule_id().to_owned()).unwrap_or_default()
 }
 

@@ -9,11 +9,13 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 
 use super::decide::HeadFacts;
+use super::detection::StreamFindings;
 use super::reply;
 use super::rules::{EndedAnswer, ExchangeFacts};
 use super::target::UpstreamTarget;
 use crate::call::{self, AnswerFacts, CallNote, Denial, Normalization, RequestFacts, Service};
 use crate::decision::{Decision, Verdict};
+use crate::detection::Inspected;
 use crate::event::{self, Action, Event, Http, Id, Kind, Payload, TraceParent, Transform};
 use crate::ledger::fresh_id;
 use crate::provider::answer::BrokenAnswer;
@@ -38,6 +40,8 @@ const TOOLS: usize = 128;
 
 /// The longest name or id, chosen by an agent or a provider, that an event has, in characters.
 const SHOWN: usize = 256;
+/// How many findings an event tells.
+const MOST_FINDINGS: usize = 32;
 /// Fields in which agents name the session of a request.
 const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
 
@@ -98,6 +102,10 @@ pub(crate) struct Record {
     end_rules: Option<EndRules>,
     /// The name of the credential that the request was given.
     credential: Option<Arc<str>>,
+    /// What detection found in the request.
+    findings: Vec<event::Finding>,
+    /// The same in a body on its way.
+    streamed: Option<StreamFindings>,
 }
 
 impl Record {
@@ -136,7 +144,45 @@ impl Record {
             transforms: Vec::new(),
             end_rules: None,
             credential: None,
+            findings: Vec::new(),
+            streamed: None,
         }
+    }
+
+    /// A secret stands in the path, which no event tells then.
+    pub(super) fn mask_path(&mut self) {
+        "/#".clone_into(&mut self.http.path);
+    }
+
+    /// Takes what was found in the request, and emits what is recorded beside its own decision.
+    pub(crate) fn inspected(&mut self, inspected: Inspected) {
+        for (detector, action) in &inspected.actions {
+            self.session.gateway.metrics.dlp_finding(detector, action.as_str());
+        }
+        self.findings.extend(inspected.findings);
+        self.findings.truncate(MOST_FINDINGS);
+        self.emit_audits(inspected.recorded);
+    }
+
+    /// Takes what was found in a body that was taken in whole.
+    pub(super) fn found(&mut self, findings: Vec<event::Finding>) {
+        self.findings.extend(findings);
+        self.findings.truncate(MOST_FINDINGS);
+    }
+
+    /// What was found in the request so far.
+    pub(crate) fn findings(&self) -> &[event::Finding] {
+        &self.findings
+    }
+
+    /// Takes over what will be found in the body.
+    pub(super) fn streams(&mut self, findings: StreamFindings) {
+        self.streamed = Some(findings);
+    }
+
+    /// What was found in a body on its way, since this was asked last.
+    fn streamed(&self) -> Vec<event::Finding> {
+        self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default()
     }
 
     /// Keeps the exchange's reservation until its end.
@@ -257,16 +303,22 @@ impl Record {
 
     /// Emits the event of another request over the same WebSocket that was allowed.
     pub(crate) fn ws_request_allowed(&mut self) {
-        self.session.gateway.emit(self.event(fresh_id(), Kind::Request, Decision::of(Verdict::Allow)));
+        self.emit_ws_request(fresh_id(), Decision::of(Verdict::Allow));
         self.session.gateway.metrics.request(self.service, Verdict::Allow);
     }
 
     /// Emits the event of another request over the same WebSocket that was denied. Returns the id of the event.
     pub(crate) fn ws_request_denied(&mut self, denial: &Denial) -> Id {
         let id = fresh_id();
-        self.session.gateway.emit(self.event(id, Kind::Request, denial.decision.clone()));
+        self.emit_ws_request(id, denial.decision.clone());
         self.session.gateway.metrics.request(self.service, Verdict::Deny);
         id
+    }
+
+    fn emit_ws_request(&mut self, id: Id, decision: Decision) {
+        let mut event = self.event(id, Kind::Request, decision);
+        event.dlp = std::mem::take(&mut self.findings);
+        self.session.gateway.emit(event);
     }
 
     /// Takes the facts of the answer so far.
@@ -322,9 +374,9 @@ impl Record {
             self.credential = Some(credential.name.as_str().into());
             self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
         }
-        self.is_decided = true;
         self.asked = Some(Instant::now());
         self.emit_decision(self.id, Kind::Request, decision);
+        self.is_decided = true;
         self.session.gateway.metrics.request(self.service, decision.verdict);
     }
 
@@ -449,6 +501,7 @@ impl Record {
         event.payload =
             Some(Payload { bytes: self.received, encoding: self.encoding.take(), ..Payload::default() });
         event.transforms = std::mem::take(&mut self.transforms);
+        event.dlp = self.streamed();
         if let Some(failure) = self.failure.take() {
             event.destination =
                 Some(Arc::new(event::Destination { reason: Some(failure), ..(*self.destination).clone() }));
@@ -479,6 +532,9 @@ impl Record {
     fn emit_decision(&self, id: Id, kind: Kind, decision: &Decision) {
         let mut event = self.event(id, kind, decision.clone());
         event.payload = self.announced.map(|bytes| Payload { bytes, ..Payload::default() });
+        if kind == Kind::Request {
+            event.dlp = if self.is_decided { self.streamed() } else { self.findings.clone() };
+        }
         self.session.gateway.emit(event);
     }
 

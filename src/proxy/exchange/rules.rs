@@ -9,9 +9,9 @@ use super::record::Record;
 use crate::call::{ByFacts, CallVerdict, Denial, RequestFacts, SeenCall, Usage};
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::digest::hex;
-use crate::event::{Destination, Http, Provider};
+use crate::event::{self, Destination, Http, Provider};
 use crate::name::path::NormalPath;
-use crate::policy::cel::{Facts, Failure, Tool};
+use crate::policy::cel::{Facts, Failure, Finding, Tool};
 use crate::policy::rule::{CallRuling, KnownCall, Place, RulesVerdict};
 use crate::provider::kind::{self, Offered};
 use crate::proxy::inbound::session::Session;
@@ -41,6 +41,8 @@ pub(crate) struct ExchangeFacts {
     model: Option<String>,
     models: Vec<String>,
     stream: Option<bool>,
+    /// Whether something was replaced in the request.
+    pub(super) holds_placeholders: bool,
 }
 
 impl ExchangeFacts {
@@ -64,6 +66,7 @@ impl ExchangeFacts {
             model: asked.and_then(|asked| asked.model.clone()),
             models: asked.map(all_models).unwrap_or_default(),
             stream: asked.map(|asked| asked.stream),
+            holds_placeholders: asked.is_some_and(|asked| asked.holds_placeholders),
         }
     }
 
@@ -87,6 +90,7 @@ impl ExchangeFacts {
     ) -> Result<(), Denial> {
         let tools = asked.map(offered).unwrap_or_default();
         let conversation = record.shown().conversation;
+        let dlp: Vec<Finding<'_>> = record.findings().iter().map(found).collect();
         let verdict = self.ask(snapshot, Place::Request, |facts, most| {
             let facts = Facts {
                 tools: &tools,
@@ -94,6 +98,7 @@ impl ExchangeFacts {
                 images: conversation.map(|conversation| conversation.images),
                 tool_results: conversation.map(|conversation| conversation.tool_results),
                 payload_bytes: payload,
+                dlp: &dlp,
                 ..facts
             };
             snapshot.policy().judge_facts(Place::Request, &facts, most)
@@ -252,6 +257,19 @@ fn offered(asked: &RequestFacts) -> Vec<Tool<'_>> {
         sha256: Some(&tool.sha256),
     });
     tools.collect()
+}
+
+/// A finding as rules read it.
+fn found(finding: &event::Finding) -> Finding<'_> {
+    Finding {
+        detector: &finding.detector,
+        kind: &finding.kind,
+        confidence: &finding.confidence,
+        role: finding.role.as_deref().unwrap_or_default(),
+        location: &finding.location,
+        checksum: finding.checksum.map(|checksum| if checksum { "valid" } else { "invalid" }),
+        action: &finding.action,
+    }
 }
 
 /// A name that the gateway was told; the empty one says nothing.

@@ -1,0 +1,219 @@
+//! LOOKS for secrets in what an agent sends, and asks policy what becomes of each. Pure.
+//!
+//! One [`Inspection`] is made for each request: of its head ([`Inspection::head`]), and of each text of a request to a model,
+//! for which it is the [`Detection`](crate::provider::request::Detection) of the reader (`request`). What it found is taken
+//! out as facts for events. [`CleanTexts`] remembers texts in which nothing was found.
+
+mod clean;
+mod head;
+mod joined;
+mod request;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use clean::CleanTexts;
+use joined::Neighbours;
+
+use crate::call::{Denial, Role};
+use crate::decision::Decision;
+use crate::digest::hex;
+use crate::dlp::{BoundReached, Budget, Confidence, Detectors, Match, Sight, StreamMatch};
+use crate::event::Finding;
+use crate::name::host::Host;
+use crate::policy::Policy;
+use crate::policy::data_loss::{AskedFinding, FindingAction, FindingPlace, FindingVerdict};
+
+/// How many decisions of one request are recorded beside its own.
+const MOST_RECORDED: usize = 8;
+
+/// The search of one request.
+pub struct Inspection {
+    policy: Arc<Policy>,
+    detectors: Arc<Detectors>,
+    host: Host,
+    /// Whether the request has a key of the gateway's, so that the provider vouches for what the model wrote.
+    is_vouched: bool,
+    clean: Option<Arc<CleanTexts>>,
+    budget: Budget,
+    neighbours: Neighbours,
+    inspected: Inspected,
+    denial: Option<Denial>,
+    redacted: BTreeSet<String>,
+}
+
+/// What came of a search.
+#[derive(Debug, Default)]
+pub struct Inspected {
+    pub findings: Vec<Finding>,
+    /// The detector of each, and what is done.
+    pub actions: Vec<(String, FindingAction)>,
+    /// The decisions that are recorded beside the request's own.
+    pub recorded: Vec<Decision>,
+    /// Whether something stands in the request that was replaced, now or before.
+    pub holds_placeholders: bool,
+}
+
+/// Where a text stands that is searched.
+struct Site<'a> {
+    place: FindingPlace,
+    role: Option<Role>,
+    tool: Option<&'a str>,
+    /// As events tell it; asked for where something was found.
+    location: &'a dyn Fn() -> String,
+    /// For whoever reads why it was denied, such as ` of message 3`.
+    where_: &'a dyn Fn() -> String,
+}
+
+/// A finding in a text, and what becomes of it.
+struct Settled {
+    range: Range<usize>,
+    detector: String,
+    confidence: Confidence,
+    action: FindingAction,
+}
+
+impl Inspection {
+    /// The search of a request to a host; none where every policy allows secrets. `bytes` is how many its body has, of
+    /// which `most` are decoded.
+    pub fn of(policy: &Arc<Policy>, host: &Host, (bytes, most): (usize, usize)) -> Option<Self> {
+        Some(Self {
+            detectors: Arc::clone(policy.detectors()?),
+            policy: Arc::clone(policy),
+            host: host.clone(),
+            is_vouched: false,
+            clean: None,
+            budget: Budget::of(bytes, most),
+            neighbours: Neighbours::default(),
+            inspected: Inspected::default(),
+            denial: None,
+            redacted: BTreeSet::new(),
+        })
+    }
+
+    /// The same for a request to a model. `is_vouched`: it has a key of the gateway's.
+    #[must_use]
+    pub fn of_model(self, is_vouched: bool, clean: Option<Arc<CleanTexts>>) -> Self {
+        Self { is_vouched, clean, ..self }
+    }
+
+    /// What was found. The search may go on.
+    pub fn take(&mut self) -> Inspected {
+        std::mem::take(&mut self.inspected)
+    }
+
+    /// Searches a text.
+    fn search(&mut self, text: &[u8], sight: Sight, site: &Site<'_>) -> Result<Vec<Settled>, Denial> {
+        let detectors = Arc::clone(&self.detectors);
+        let mut found = Vec::new();
+        let searched = detectors.scan(text, sight, &mut self.budget, &mut found);
+        let settled = found.iter().filter_map(|found| self.settle(found, site)).collect();
+        searched.map_err(bound)?;
+        Ok(settled)
+    }
+
+    /// Decides about a finding, and records it.
+    fn settle(&mut self, found: &Match<'_>, site: &Site<'_>) -> Option<Settled> {
+        let asked = AskedFinding {
+            detector: found.detector,
+            confidence: found.confidence,
+            sha256: &found.sha256,
+            place: site.place,
+            host: &self.host,
+        };
+        let FindingVerdict { action, decision } = self.policy.judge_finding(&asked);
+        if action == FindingAction::Allow {
+            return None;
+        }
+        self.inspected.findings.push(fact(found, site, action));
+        self.inspected.actions.push((found.detector.id.clone(), action));
+        self.decided(decision, || reason(&found.detector.id, site));
+        let (detector, confidence) = (found.detector.id.clone(), found.confidence);
+        Some(Settled { range: found.range.clone(), detector, confidence, action })
+    }
+
+    /// Keeps the first denial, and what is only recorded.
+    fn decided(&mut self, decision: Option<Decision>, reason: impl FnOnce() -> String) {
+        let Some(decision) = decision else { return };
+        let recorded = &mut self.inspected.recorded;
+        let is_known = |known: &Decision| known.rule == decision.rule;
+        if decision.denies() && self.denial.is_none() {
+            self.denial = Some(Decision { reason: Some(Cow::Owned(reason())), ..decision }.into());
+        } else if decision.would_deny() && recorded.len() < MOST_RECORDED && !recorded.iter().any(is_known) {
+            recorded.push(Decision { reason: Some(Cow::Owned(reason())), ..decision });
+        }
+    }
+
+    /// The denial, if there is one.
+    fn denied(&mut self) -> Result<(), Denial> {
+        self.denial.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Decides about a secret in a body that streams to a host that is no model's. Returns the fact, and the decision where it is
+/// denied or would be.
+pub fn settle_streamed(
+    policy: &Policy,
+    detectors: &Detectors,
+    host: &Host,
+    found: &StreamMatch,
+) -> Option<(Finding, FindingAction, Option<Decision>)> {
+    let detector = detectors.iter().find(|detector| detector.id == found.detector)?;
+    let (place, confidence) = (FindingPlace::Rest, found.confidence);
+    let asked = AskedFinding { detector, confidence, sha256: &found.sha256, place, host };
+    let FindingVerdict { action, decision } = policy.judge_finding(&asked);
+    if action == FindingAction::Allow {
+        return None;
+    }
+    let finding = Finding {
+        detector: found.detector.clone().into(),
+        kind: SECRETS.into(),
+        confidence: confidence.as_str().into(),
+        checksum: found.checksum,
+        location: "body".to_owned(),
+        at: found.range.start,
+        length: found.range.end - found.range.start,
+        decoded: found.decoded.iter().map(|coding| coding.as_str().into()).collect(),
+        action: action.as_str().into(),
+        sha256: found.is_rigid.then(|| hex(&found.sha256)),
+        ..Finding::default()
+    };
+    let reason = format!("The body holds a secret ({}) at byte {}", found.detector, found.range.start);
+    Some((finding, action, decision.map(|decision| Decision { reason: Some(reason.into()), ..decision })))
+}
+
+/// The kind of findings that are secrets.
+const SECRETS: &str = "Secrets";
+
+fn fact(found: &Match<'_>, site: &Site<'_>, action: FindingAction) -> Finding {
+    Finding {
+        detector: found.detector.id.clone().into(),
+        kind: SECRETS.into(),
+        confidence: found.confidence.as_str().into(),
+        checksum: found.checksum,
+        role: site.role.map(|role| role.as_str().into()),
+        tool: site.tool.map(str::to_owned),
+        location: (site.location)(),
+        at: found.range.start as u64,
+        length: found.range.len() as u64,
+        decoded: found.decoded.iter().map(|coding| coding.as_str().into()).collect(),
+        action: action.as_str().into(),
+        sha256: found.detector.is_rigid.then(|| hex(&found.sha256)),
+    }
+}
+
+/// Why a request with a secret goes no further, and how to go on. It never has the value.
+fn reason(detector: &str, site: &Site<'_>) -> String {
+    format!(
+        "A secret ({detector}) stands in {} ({}). Take it out (rewind to before it), or allow this value by its hash \
+         (dataLoss.allow)",
+        (site.where_)(),
+        (site.location)()
+    )
+}
+
+fn bound(reached: BoundReached) -> Denial {
+    Denial::builtin("bound", format!("The request cannot be searched for secrets: {reached}"))
+}

@@ -1,0 +1,196 @@
+//! Looks at each text of a request to a model, and decides once all were looked at.
+
+use std::borrow::Cow;
+
+use super::{Inspection, Settled, Site};
+use crate::call::withheld::PLACEHOLDER;
+use crate::call::{Denial, Role};
+use crate::dlp::{Confidence, Sight};
+use crate::policy::data_loss::{FindingAction, FindingPlace};
+use crate::provider::request::marks::Form;
+use crate::provider::request::{Detection, Looked, Redaction, RequestText, is_plain};
+
+/// The shortest text that can be a secret by itself, and the shortest one that is remembered as clean.
+const SHORTEST: usize = 16;
+const REMEMBERED: usize = 256;
+
+impl Detection for Inspection {
+    fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
+        let raw = text.value.raw();
+        let has_placeholder =
+            !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
+        self.inspected.holds_placeholders |= has_placeholder;
+        let sight = sight(text);
+        let key = self.clean.as_ref().filter(|_| raw.len() >= REMEMBERED);
+        let key = key.map(|clean| clean.key(raw.as_bytes(), u8::from(sight == Sight::Sealed)));
+        let is_clean = key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key)));
+        let Some(words) = text.value.text() else { return Ok(Looked::default()) };
+        let found = if is_clean || words.len() < SHORTEST {
+            Vec::new()
+        } else {
+            let place = self.place(text);
+            self.searched(text, &words, (sight, place))?
+        };
+        if let (true, false, Some(key), Some(clean)) = (found.is_empty(), is_clean, key, &self.clean) {
+            clean.add(key);
+        }
+        if !text.is_key {
+            self.join(text, &words, &found)?;
+        }
+        Ok(looked(found, &mut self.redacted))
+    }
+
+    fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial> {
+        self.denied()?;
+        if is_attested && !self.redacted.is_empty() {
+            return Err(Denial::builtin(
+                "subscription-edit",
+                "A secret in this request would have to be replaced, and the body of a request with the login of a Claude \
+                 subscription must stay as it is. Rewind to before the secret, set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the \
+                 agent, let it use an API key, or allow the value by its hash (dataLoss.allow)",
+            ));
+        }
+        self.inspected.holds_placeholders |= !self.redacted.is_empty();
+        Ok(std::mem::take(&mut self.redacted).into_iter().collect())
+    }
+
+    fn holds_placeholders(&self) -> bool {
+        self.inspected.holds_placeholders
+    }
+}
+
+impl Inspection {
+    fn place(&self, text: &RequestText<'_, '_>) -> FindingPlace {
+        let is_vouched = self.is_vouched;
+        match (text.is_key, text.form) {
+            (true, _) => FindingPlace::Rest,
+            (false, Form::Sealed) => FindingPlace::OfModel { is_vouched },
+            (false, Form::Text) if text.role.is_of_model() => FindingPlace::OfModel { is_vouched },
+            (false, Form::Text) => FindingPlace::Told,
+            (false, Form::Name | Form::Definition | Form::Data | Form::FileName | Form::Nested) => {
+                FindingPlace::Rest
+            }
+        }
+    }
+
+    fn searched(
+        &mut self,
+        text: &RequestText<'_, '_>,
+        words: &str,
+        (sight, place): (Sight, FindingPlace),
+    ) -> Result<Vec<Settled>, Denial> {
+        let tool = text.call.map(|call| &*call.name).filter(|name| is_plain(name));
+        let site = Site {
+            place,
+            role: Some(text.role),
+            tool,
+            location: &|| text.place.to_string(),
+            where_: &|| described(text, tool),
+        };
+        self.search(words.as_bytes(), sight, &site)
+    }
+
+    /// Looks at the seams between this text and those before it.
+    fn join(&mut self, text: &RequestText<'_, '_>, words: &str, found: &[Settled]) -> Result<(), Denial> {
+        let ranges: Vec<_> = found.iter().map(|found| found.range.clone()).collect();
+        let is_said = text.form == Form::Text;
+        for joined in self.neighbours.join(words, &ranges, is_said) {
+            let key = self.clean.as_ref().map(|clean| clean.key(&joined.bytes, 2));
+            if key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key))) {
+                continue;
+            }
+            let detectors = std::sync::Arc::clone(&self.detectors);
+            let mut divided = Vec::new();
+            detectors
+                .scan(&joined.bytes, Sight::Sealed, &mut self.budget, &mut divided)
+                .map_err(super::bound)?;
+            divided.retain(|found| joined.divides(&found.range));
+            if let (true, Some(key), Some(clean)) = (divided.is_empty(), key, &self.clean) {
+                clean.add(key);
+            }
+            let site = Site {
+                place: FindingPlace::Rest,
+                role: Some(text.role),
+                tool: None,
+                location: &|| text.place.to_string(),
+                where_: &|| "two texts that follow each other".to_owned(),
+            };
+            for found in &divided {
+                self.settle(found, &site);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How closely a text is looked at: random data and pictures are not decoded.
+fn sight(text: &RequestText<'_, '_>) -> Sight {
+    match text.form {
+        Form::Sealed => Sight::Sealed,
+        Form::Data if is_binary(text.value.raw()) => Sight::Sealed,
+        Form::Text | Form::Name | Form::Definition | Form::Data | Form::FileName | Form::Nested => {
+            Sight::Whole
+        }
+    }
+}
+
+/// How base64 of files begins that hold no text: PNG, JPEG, GIF, WebP and WAV, PDF, ZIP, MP3, Ogg, FLAC.
+const MAGICS: [&str; 10] =
+    ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "SUQz", "//uQ", "T2dnUw", "ZkxhQ"];
+
+/// Whether a string holds such a file, alone or in a `data:` URL.
+fn is_binary(raw: &str) -> bool {
+    let inside = raw.trim_start_matches('"');
+    let coded = match inside.strip_prefix("data:") {
+        Some(url) => url.split_once(";base64,").map_or("", |(_, coded)| coded),
+        None => inside,
+    };
+    MAGICS.iter().any(|magic| coded.starts_with(magic))
+}
+
+fn described(text: &RequestText<'_, '_>, tool: Option<&str>) -> String {
+    let what: Cow<'_, str> = match (text.is_key, text.role) {
+        (true, _) => "a key".into(),
+        (false, Role::System) => "the system prompt".into(),
+        (false, Role::User) => "what the user said".into(),
+        (false, Role::Assistant) => "what the model said".into(),
+        (false, Role::ToolCall) => {
+            tool.map_or("a tool call".into(), |tool| format!("a call of {tool}").into())
+        }
+        (false, Role::ToolResult) => {
+            tool.map_or("a tool's result".into(), |tool| format!("the result of {tool}").into())
+        }
+        (false, Role::ToolDefinition) => "the definition of a tool".into(),
+        (false, Role::Attachment) => "an attachment".into(),
+        (false, Role::Metadata) => "a parameter".into(),
+        (false, Role::Other) => "a part that is not known".into(),
+    };
+    match text.place.message() {
+        Some(number) => format!("{what} in message {number}"),
+        None => what.into_owned(),
+    }
+}
+
+/// What of a text is to be replaced: each secret, and beside a sure one the less sure ones too. What overlaps goes together.
+fn looked(mut found: Vec<Settled>, redacted: &mut std::collections::BTreeSet<String>) -> Looked {
+    let has_finding = !found.is_empty();
+    let is_sure =
+        |found: &Settled| found.action == FindingAction::Redact && found.confidence == Confidence::High;
+    if found.iter().any(is_sure) {
+        let less = found.iter_mut().filter(|found| found.confidence == Confidence::Medium);
+        less.for_each(|found| found.action = found.action.max(FindingAction::Redact));
+    }
+    found.retain(|found| found.action == FindingAction::Redact);
+    found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
+    let mut redactions: Vec<Redaction> = Vec::new();
+    for Settled { range, detector, .. } in found {
+        match redactions.last_mut().filter(|last| range.start < last.range.end) {
+            Some(last) => last.range.end = last.range.end.max(range.end),
+            None => {
+                redactions.push(Redaction { range, by: format!("{PLACEHOLDER}{detector}]") });
+                redacted.insert(detector);
+            }
+        }
+    }
+    Looked { has_finding, redactions }
+}

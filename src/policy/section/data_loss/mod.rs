@@ -1,0 +1,129 @@
+//! `dataLoss`: what becomes of secrets in what leaves (record.md, sections 1.1 and 1.3).
+
+mod decide;
+mod lower;
+pub mod written;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+pub use decide::{AskedFinding, FindingPlace, FindingVerdict};
+pub use written::{FindingAction, WrittenDataLoss};
+
+use super::page::{Heading, Page, row};
+use super::{Lowering, Owner, PolicySection};
+use crate::decision::RuleId;
+use crate::dlp::{Confidence, Detector, Detectors};
+use crate::policy::pattern::Pattern;
+use crate::policy::scope::{Mode, PolicyScope};
+
+const SECTION: &str = "dataLoss";
+
+/// `dataLoss` of one policy.
+pub(in crate::policy) struct LoweredDataLoss {
+    stance: Stance,
+    patterns: Vec<Detector>,
+}
+
+/// What one policy says of secrets.
+#[derive(Debug)]
+struct Stance {
+    /// None where it leaves that to the table.
+    action: Option<FindingAction>,
+    /// From which confidence on something is done.
+    least: Confidence,
+    allow: HashSet<(String, [u8; 32])>,
+    home: Vec<(String, Vec<Pattern>)>,
+}
+
+impl Default for Stance {
+    fn default() -> Self {
+        Self { action: None, least: Confidence::High, allow: HashSet::new(), home: Vec::new() }
+    }
+}
+
+/// `dataLoss` of all policies that write it.
+#[derive(Debug)]
+pub(in crate::policy) struct DataLoss {
+    parts: Vec<PolicyStance>,
+    detectors: Arc<Detectors>,
+}
+
+#[derive(Debug)]
+struct PolicyStance {
+    stance: Stance,
+    audit: bool,
+    rule: RuleId,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::policy) struct DataLossListed {
+    data_loss: StanceListed,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StanceListed {
+    action: &'static str,
+    confidence: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    patterns: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+}
+
+impl PolicySection for DataLoss {
+    type Written = Option<WrittenDataLoss>;
+    type Lowered = Option<LoweredDataLoss>;
+    type Listed = DataLossListed;
+
+    fn lower(written: &Self::Written, lowering: &mut Lowering<'_>) -> Self::Lowered {
+        Some(lower::lower(written.as_ref()?, &mut lowering.problems))
+    }
+
+    fn unite(policies: Vec<(&Owner, Self::Lowered)>, _: Mode) -> Self {
+        let (mut parts, mut patterns) = (Vec::new(), Vec::<Detector>::new());
+        for (owner, lowered) in policies {
+            let Some(LoweredDataLoss { stance, patterns: own }) = lowered else { continue };
+            parts.push(PolicyStance { stance, audit: owner.audit, rule: owner.rule(SECTION) });
+            patterns.extend(own);
+        }
+        // Each pattern was compiled, and there are 32 of a policy: the literals of many policies fit.
+        let own = (!patterns.is_empty()).then(|| Detectors::with(patterns).ok().map(Arc::new)).flatten();
+        Self { parts, detectors: own.unwrap_or_else(|| Arc::clone(Detectors::shared())) }
+    }
+
+    fn list(&self, scope: PolicyScope) -> DataLossListed {
+        let strictest =
+            self.visible(scope).max_by_key(|part| part.stance.action.unwrap_or(FindingAction::Redact));
+        let least = self.visible(scope).map(|part| part.stance.least).min().unwrap_or(Confidence::High);
+        let own = self.detectors.iter().filter(|detector| detector.id.starts_with("pattern:"));
+        DataLossListed {
+            data_loss: StanceListed {
+                action: strictest
+                    .and_then(|part| part.stance.action)
+                    .unwrap_or(FindingAction::Redact)
+                    .as_str(),
+                confidence: least.as_str(),
+                patterns: own.map(|detector| detector.id.clone()).collect(),
+                rule: strictest.map(|part| part.rule.as_str().to_owned()),
+            },
+        }
+    }
+
+    fn rows(listed: &DataLossListed, page: &mut Page) {
+        let StanceListed { action, confidence, patterns, rule } = &listed.data_loss;
+        let also = if patterns.is_empty() { String::new() } else { format!(", {} too", patterns.join(", ")) };
+        let by = rule.as_deref().unwrap_or("default");
+        page.add(Heading::Settings, row("secrets", format!("{action} ({confidence}){also}  [{by}]")));
+    }
+}
+
+impl DataLoss {
+    fn visible(&self, scope: PolicyScope) -> impl Iterator<Item = &PolicyStance> {
+        self.parts.iter().filter(move |part| scope.shows(part.audit))
+    }
+}

@@ -1,0 +1,101 @@
+//! `dataLoss`, as users write it.
+
+use serde::{Deserialize, Serialize};
+
+/// What becomes of secrets in what leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(expecting = "a mapping: {action, confidence, allow, home, patterns}")]
+pub struct WrittenDataLoss {
+    /// What is done about a secret. Redact is what happens where nobody writes it: it is replaced in what a model is told,
+    /// and a request is refused that holds it elsewhere. Of several policies Deny goes before Redact before Audit before
+    /// Allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<FindingAction>,
+    /// From which confidence on that is done; what is less sure is recorded. Absent: High.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<LeastConfidence>,
+    /// Values that are no secrets, each by the SHA-256 of its decoded bytes; `postern dlp hash` makes it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<AllowedValue>,
+    /// Further hosts that a secret is for: there it may stand where requests authenticate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub home: Vec<DetectorHome>,
+    /// Further secrets, as regular expressions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<SecretPattern>,
+}
+
+/// What is done about a secret; the later is the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+pub enum FindingAction {
+    /// Nothing.
+    Allow,
+    /// It is recorded.
+    Audit,
+    /// It is replaced where somebody tells it a model; elsewhere the request is refused.
+    Redact,
+    /// The request is refused.
+    Deny,
+}
+
+impl FindingAction {
+    /// The word in events and policies.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "Allow",
+            Self::Audit => "Audit",
+            Self::Redact => "Redact",
+            Self::Deny => "Deny",
+        }
+    }
+}
+
+/// From which confidence on something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+pub enum LeastConfidence {
+    /// It is a secret, or looks like nothing else.
+    High,
+    /// It may be one.
+    Medium,
+}
+
+/// A value that is no secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a value: {detector, sha256}")]
+pub struct AllowedValue {
+    /// The detector that finds it; `postern dlp list` has them.
+    pub detector: String,
+    /// 64 hexadecimal digits.
+    pub sha256: String,
+}
+
+/// Hosts that a secret is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, expecting = "a mapping: {detector, hosts}")]
+pub struct DetectorHome {
+    /// The detector that finds it; `postern dlp list` has them.
+    pub detector: String,
+    /// Names and patterns, as in `destinations`.
+    pub hosts: Vec<String>,
+}
+
+/// A secret that looks like this.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(expecting = "a pattern: {name, regex, confidence}")]
+pub struct SecretPattern {
+    /// Unique in the policy; the detector is `pattern:NAME`.
+    pub name: String,
+    /// Over bytes, without backreferences; in every branch stands a literal of 3 characters or more.
+    pub regex: String,
+    /// Absent: High.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<LeastConfidence>,
+}

@@ -1,0 +1,91 @@
+//! Has requests searched for secrets, and keeps what was found for their events.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::call::Denial;
+use crate::detection::{Inspection, settle_streamed};
+use crate::dlp::{Detectors, StreamMatch};
+use crate::event::Finding;
+use crate::filter::Rewrite;
+use crate::filter::detect::{BodyDetector, Settle, Terms};
+use crate::name::host::Host;
+use crate::policy::Policy;
+use crate::proxy::snapshot::Snapshot;
+use crate::telemetry::Metrics;
+
+/// The search of a request to a host; none where policy allows secrets. `bytes` is how many its body has.
+pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Option<Inspection> {
+    Inspection::of(snapshot.policy(), host, (bytes, snapshot.settings.limits.decoded_body_bytes))
+}
+
+/// What was found in a body on its way. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamFindings(Arc<Mutex<Vec<Finding>>>);
+
+impl StreamFindings {
+    /// Returns what was found since the last call.
+    pub(crate) fn take(&self) -> Vec<Finding> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Decides about what is found in the body of a request to no model.
+struct StreamTerms {
+    policy: Arc<Policy>,
+    detectors: Arc<Detectors>,
+    host: Host,
+    findings: StreamFindings,
+    metrics: Arc<Metrics>,
+}
+
+impl Settle for StreamTerms {
+    fn settle(&self, found: &StreamMatch) -> Option<Denial> {
+        let (finding, action, decision) = settle_streamed(&self.policy, &self.detectors, &self.host, found)?;
+        self.metrics.dlp_finding(&finding.detector, action.as_str());
+        self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
+        decision.filter(|decision| decision.denies()).map(Denial::from)
+    }
+}
+
+impl fmt::Debug for StreamTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the policy for bodies to {}", self.host)
+    }
+}
+
+/// The search of a body to no model, and what will be found; none where policy allows secrets.
+pub(crate) fn body_detector(
+    (snapshot, metrics): (&Snapshot, &Arc<Metrics>),
+    host: &Host,
+    head: &HeaderMap,
+) -> Option<(BodyDetector, StreamFindings)> {
+    let policy = Arc::clone(snapshot.policy());
+    let detectors = Arc::clone(policy.detectors()?);
+    let findings = StreamFindings::default();
+    let settle = Arc::new(StreamTerms {
+        policy,
+        detectors: Arc::clone(&detectors),
+        host: host.clone(),
+        findings: findings.clone(),
+        metrics: Arc::clone(metrics),
+    });
+    let terms = Terms { detectors, settle, limits: snapshot.coding_limits() };
+    Some((BodyDetector::new(head, terms), findings))
+}
+
+/// Searches a body to no model that was taken in whole.
+///
+/// # Errors
+/// If it must not go on.
+pub(crate) fn search_whole(mut detector: BodyDetector, body: Bytes) -> Result<(), Denial> {
+    let mut out = Vec::new();
+    let searched = detector.write(body, &mut out).and_then(|()| detector.finish(&mut out));
+    searched.map_err(|refused| match refused {
+        crate::filter::Refused::Denied(denial) => denial,
+        crate::filter::Refused::Unreadable(why) => Denial::unparseable("the body", why),
+    })
+}
