@@ -35,6 +35,7 @@ const PURE: &[&str] = &[
     "terminal",
     "agent_api",
     "call",
+    "detection",
     "dlp",
     "lint",
     "page/access",

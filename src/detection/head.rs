@@ -12,9 +12,6 @@ use crate::provider::request::is_plain;
 /// Words in the names of fields in which requests authenticate.
 const CARRIERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
 
-/// The shortest text that can be a secret.
-const SHORTEST: usize = 16;
-
 impl Inspection {
     /// Searches a head. Returns whether a secret stands in its path, which must not be recorded then, and the denial if it
     /// must not go on.
@@ -35,12 +32,13 @@ impl Inspection {
             location: &|| "path".to_owned(),
             where_: &|| "the path of the URL".to_owned(),
         };
-        if path.len() >= SHORTEST || host.len() >= SHORTEST {
+        if url.len() >= self.detectors.shortest() {
             let found = self.search(url.as_bytes(), Sight::Whole, &site)?;
             *is_in_path = found.iter().any(|found| found.range.end > host.len());
         }
+        let shortest = self.detectors.shortest();
         for parameter in
-            parts.uri.query().unwrap_or_default().split('&').filter(|text| text.len() >= SHORTEST)
+            parts.uri.query().unwrap_or_default().split('&').filter(|text| text.len() >= shortest)
         {
             let name = parameter.split('=').next().unwrap_or_default();
             let shown = if is_plain(name) { name } else { "#" };
@@ -58,8 +56,9 @@ impl Inspection {
 
     fn fields(&mut self, parts: &Parts) -> Result<(), Denial> {
         for (number, (name, value)) in parts.headers.iter().enumerate() {
-            let name_holds = name.as_str().len() >= SHORTEST && self.name(name, number)?;
-            if value.len() < SHORTEST {
+            let shortest = self.detectors.shortest();
+            let name_holds = name.as_str().len() >= shortest && self.name(name, number)?;
+            if value.len() < shortest {
                 continue;
             }
             let is_shown = is_plain(name.as_str()) && !name_holds;

@@ -10,8 +10,7 @@ use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
 use crate::provider::request::{Detection, Looked, Redaction, RequestText, is_plain};
 
-/// The shortest text that can be a secret by itself, and the shortest one that is remembered as clean.
-const SHORTEST: usize = 16;
+/// The shortest text that is remembered as clean.
 const REMEMBERED: usize = 256;
 
 impl Detection for Inspection {
@@ -25,7 +24,7 @@ impl Detection for Inspection {
         let key = key.map(|clean| clean.key(raw.as_bytes(), u8::from(sight == Sight::Sealed)));
         let is_clean = key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key)));
         let Some(words) = text.value.text() else { return Ok(Looked::default()) };
-        let found = if is_clean || words.len() < SHORTEST {
+        let found = if is_clean || words.len() < self.detectors.shortest() {
             Vec::new()
         } else {
             let place = self.place(text);

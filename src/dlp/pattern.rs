@@ -80,6 +80,7 @@ mod tests {
         assert_eq!(anchors("(ab|cde)(fghij)+").unwrap(), ["fghij"]);
     }
 
+    /// D14: an expression costs no more than its text, and is tried where a literal stands alone.
     #[test]
     fn a_pattern_without_a_literal_is_refused() {
         for regex in ["[a-z]{32}", "ab[0-9]+", "corp_x|[0-9]{9}", "(corp_)?[0-9]{9}"] {

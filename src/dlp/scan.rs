@@ -8,10 +8,13 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
 use super::detector::{Detector, Place};
+use super::runs::LEAST;
 use super::validator::Judged;
 
 /// Anchors that are shorter stand in too many texts by chance, turned round or in the other case.
 const LEAST_MIRRORED: usize = 4;
+/// The shortest secret of a pattern: its literal.
+const SHORTEST_PATTERN: usize = 3;
 /// How much around an anchor is turned round at most.
 const TURNED: usize = 8 << 10;
 
@@ -95,6 +98,11 @@ impl Detectors {
         let mut all = rows.into_iter().map(catalogue::detector).collect::<Result<Vec<_>, _>>()?;
         all.extend(patterns);
         Self::of(all)
+    }
+
+    /// The length of the shortest text in which something may be found.
+    pub fn shortest(&self) -> usize {
+        if self.patterns.is_some() { SHORTEST_PATTERN } else { LEAST }
     }
 
     /// The detectors, in the order of their file.

@@ -46,6 +46,8 @@ pub struct Counts {
     pub denied_calls: u64,
     /// What an enforced policy would have denied.
     pub would_deny: u64,
+    /// What detection found, whatever was done about it.
+    pub findings: u64,
     pub tokens: Tokens,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -70,6 +72,7 @@ impl Counts {
             }
             Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => {}
         }
+        sum(&mut self.findings, count.saturating_mul(event.dlp.len() as u64));
         if event.decision.verdict == Verdict::WouldDeny {
             sum(&mut self.would_deny, count);
         }

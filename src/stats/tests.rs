@@ -73,11 +73,12 @@ fn requests_calls_denials_and_tokens_are_counted() {
         tool_calls,
         denied_calls,
         would_deny,
+        findings,
         tokens,
         cost,
     } = report.total.clone();
     assert_eq!((requests, denied_requests, denied_connections), (4, 3, 40));
-    assert_eq!((tool_calls, denied_calls, would_deny), (3, 1, 1));
+    assert_eq!((tool_calls, denied_calls, would_deny, findings), (3, 1, 1, 0));
     assert_eq!((tokens.input, tokens.output, tokens.cache_read), (2_000, 200, 1_200));
     assert_eq!((report.events, cost, report.groups.len()), (8, None, 0));
     assert_eq!(report.tools[0], ToolRow { tool: "Bash".into(), calls: 2, denied: 1 });
@@ -138,6 +139,7 @@ fn findings_are_counted_by_detector_and_action() {
         report.findings,
         [FindingRow { detector: "github-token".into(), action: "Redact".into(), count: 2 }]
     );
+    assert_eq!(report.total.findings, 2);
 }
 
 #[test]

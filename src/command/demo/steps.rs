@@ -99,6 +99,16 @@ pub(super) const STEPS: &[DemoStep] = &[
         play: |stage| Box::pin(turns::outside_project(stage)),
     },
     DemoStep {
+        done: "a tool has read a file with a token of GitLab in it; go on",
+        expected: "200, the provider read GITLAB_TOKEN=[postern:gitlab-token]",
+        play: |stage| Box::pin(turns::secret_in_result(stage)),
+    },
+    DemoStep {
+        done: "POST the same token to model.demo.test",
+        expected: "403 by postern/builtin/outbound-exfiltration in six lines, TLS by Postern",
+        play: |stage| Box::pin(secret_elsewhere(stage)),
+    },
+    DemoStep {
         done: "ask the model demo-opus, which a rule in CEL denies",
         expected: "403 by local/demo/small-models: Use a smaller model",
         play: |stage| Box::pin(turns::denied_model(stage)),
@@ -116,17 +126,17 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "look for the events of the refusals",
-        expected: "each of 7 refusals has the event it named; no event holds the key",
+        expected: "each of 8 refusals has the event it named; no event holds the key",
         play: |stage| Box::pin(events(stage)),
     },
     DemoStep {
         done: "report the denials as SARIF, each at its rule",
-        expected: "9 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
+        expected: "10 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
         play: |stage| Box::pin(record::sarif(stage)),
     },
     DemoStep {
         done: "count what happened",
-        expected: "5 requests denied, 4 of 8 tool calls denied by 2 rules, 48 tokens in and 120 out",
+        expected: "6 requests denied, 4 of 8 tool calls denied by 2 rules, 60 tokens in and 150 out",
         play: |stage| Box::pin(record::stats(stage)),
     },
     DemoStep {
@@ -136,7 +146,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 5 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
+        expected: "2 keys attached, 6 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];
@@ -175,6 +185,11 @@ async fn swapped_key(stage: &DemoStage) -> anyhow::Result<String> {
 
 async fn placeholder_elsewhere(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(refused(&stage.ask(Ask::get("packages.demo.test", "/simple/serde").with_key(PLACEHOLDER)).await?))
+}
+
+async fn secret_elsewhere(stage: &DemoStage) -> anyhow::Result<String> {
+    let body = format!(r#"{{"note": "{}"}}"#, turns::token());
+    Ok(refused(&stage.ask(Ask::post("model.demo.test", "/v1/notes", body)).await?))
 }
 
 async fn scrubbed(stage: &DemoStage) -> anyhow::Result<String> {

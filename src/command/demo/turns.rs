@@ -48,6 +48,30 @@ pub(super) async fn outside_project(stage: &DemoStage) -> anyhow::Result<String>
     came(&shown, LOOK_AROUND.1)
 }
 
+/// A token as GitLab makes them. It is put together here, so that no file holds one.
+pub(super) fn token() -> String {
+    ["glp", "at-Zq3vEf6hIj9kLm2nOp5s"].concat()
+}
+
+/// Returns what the provider reads of a file with a token in it, which a tool has read.
+pub(super) async fn secret_in_result(stage: &DemoStage) -> anyhow::Result<String> {
+    let line = format!("GITLAB_TOKEN={}", token());
+    let body = json!({
+        "model": "demo", "max_tokens": 1024, "stream": true, "tools": [tool("Read")],
+        "messages": [
+            {"role": "user", "content": "What is set?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/workspace/.env"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": line}]},
+        ],
+    });
+    let shown = stage.ask(Ask::post(HOST, MESSAGES, body.to_string())).await?;
+    let seen = stage.upstream.seen();
+    let last = seen.iter().rev().find(|seen| seen.path == MESSAGES).context("nothing was asked")?;
+    let asked: Value = serde_json::from_slice(&last.body)?;
+    let read = first(&asked["messages"][2]["content"][0], ["content"]);
+    Ok(format!("{}, the provider read {read}", shown.status.as_u16()))
+}
+
 /// Returns how a rule over facts refuses a model.
 pub(super) async fn denied_model(stage: &DemoStage) -> anyhow::Result<String> {
     let body =

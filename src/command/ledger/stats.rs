@@ -153,6 +153,7 @@ fn counts(counts: &Counts) -> String {
         tool_calls,
         denied_calls,
         would_deny,
+        findings,
         tokens,
         cost,
     } = counts;
@@ -163,6 +164,7 @@ fn counts(counts: &Counts) -> String {
         (*tool_calls, "tool calls"),
         (*denied_calls, "calls denied"),
         (*would_deny, "would be denied"),
+        (*findings, "findings"),
     ]);
     if tokens.input > 0 || tokens.output > 0 {
         let cached =

@@ -120,23 +120,23 @@ impl BodyDetector {
         self.seen += plain.len() as u64;
         let scanned = self.scanner.write(plain);
         let found = self.scanner.take_findings();
-        self.judge(found, scanned)
+        self.judge(&found, scanned)
     }
 
     fn scan_raw(&mut self, piece: &[u8]) -> Result<(), Refused> {
         let scanned = self.raw.write(piece);
         let found = self.raw.take_findings();
-        self.judge(found, scanned)
+        self.judge(&found, scanned)
     }
 
     fn flush_scanner(&mut self) -> Result<(), Refused> {
         let flushed = self.scanner.flush();
         let found = self.scanner.take_findings();
-        self.judge(found, flushed)
+        self.judge(&found, flushed)
     }
 
     /// Has policy decide about what was found, and ends the body for it.
-    fn judge(&self, found: Vec<StreamMatch>, scanned: Result<(), BoundReached>) -> Result<(), Refused> {
+    fn judge(&self, found: &[StreamMatch], scanned: Result<(), BoundReached>) -> Result<(), Refused> {
         let denials: Vec<Denial> = found.iter().filter_map(|found| self.terms.settle.settle(found)).collect();
         let bound = |bound| Denial::builtin("bound", format!("the body cannot be searched: {bound}"));
         match denials.into_iter().next().or_else(|| scanned.err().map(bound)) {
@@ -162,7 +162,7 @@ impl BodyDetector {
         self.flush_scanner()?;
         let flushed = self.raw.flush();
         let found = self.raw.take_findings();
-        self.judge(found, flushed)?;
+        self.judge(&found, flushed)?;
         self.release(true, out);
         Ok(())
     }

@@ -47,7 +47,9 @@ fn message<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
 fn said<'d>(content: Value<'d>, role: Role, marks: &mut Marks<'d>) {
     match content.kind() {
         Kind::String => marks.text(content, role),
-        _ => items(content).for_each(|block| self::block(block, role, marks)),
+        Kind::Array | Kind::Object | Kind::Null | Kind::Bool | Kind::Number => {
+            items(content).for_each(|block| self::block(block, role, marks));
+        }
     }
 }
 

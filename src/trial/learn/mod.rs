@@ -90,6 +90,8 @@ impl Learner {
                     );
                 }
             }
+            // What was found in a body on its way is told at the end.
+            Kind::Response if !event.dlp.is_empty() => drop(self.place(event, evidence)),
             Kind::Response | Kind::Policy | Kind::Lifecycle | Kind::Unknown => {}
         }
     }

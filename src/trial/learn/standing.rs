@@ -19,7 +19,15 @@ const MISSING: &[&str] = &["default-deny", "endpoint", "no-policy"];
 /// Parts of a policy that are rules themselves, and judge something else than the destination.
 const BESIDE: &[&str] = &["hostedTools", "providerState", "limits", "failurePolicy", "credentials", "shell"];
 
+/// Whether a secret went, or would have gone, to a host that is no model's: what an attacker did is in such a record too.
+fn is_loss(event: &Event) -> bool {
+    event.provider.is_none() && event.dlp.iter().any(|finding| finding.confidence == "High")
+}
+
 pub(super) fn standing(event: &Event) -> Standing {
+    if is_loss(event) {
+        return Standing::Closes(format!("a finding ({})", event.id));
+    }
     let decision = &event.decision;
     let rule = decision.rule.as_ref().map_or("", |rule| rule.as_str());
     match decision.verdict {

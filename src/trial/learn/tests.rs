@@ -175,3 +175,21 @@ fn a_hostile_line_ends_no_comment_of_a_draft() {
     };
     assert_eq!(without_comments(&text), without_comments(&draft(&day())), "{text}");
 }
+
+#[test]
+fn where_a_secret_went_nothing_is_granted_and_a_model_that_was_told_one_is_granted() {
+    let finding = json!([{"detector": "gitlab-token", "kind": "Secrets", "confidence": "High", "location": "body",
+        "at": 1, "length": 26, "action": "Audit"}]);
+    let mut facts = vec![request("files.example", "POST", "/a"), request("files.example", "POST", "/a")];
+    let end = json!({"kind": "Response", "destination": to("files.example", 443), "dlp": finding});
+    let mut told = request("api.anthropic.com", "POST", "/v1/messages");
+    told["provider"] = json!({"name": "anthropic", "api": "messages"});
+    told["dlp"] = finding;
+    facts.extend([end, told.clone(), told]);
+    let events: Vec<Event> = facts.iter().enumerate().map(|(number, facts)| event(number, facts)).collect();
+    let draft = draft(&events);
+    let (granted, refused) = draft.split_at(draft.find("Not granted").unwrap());
+    assert!(refused.contains("files.example:443") && refused.contains("a finding ("), "{draft}");
+    assert!(!granted.contains("files.example"), "{draft}");
+    assert!(draft.contains("api.anthropic.com"), "{draft}");
+}

@@ -1,0 +1,128 @@
+//! Secrets that would leave for hosts that are no model's: in bodies of any length and coding, and in heads.
+
+use crate::gateway::{INSPECT_API, Inspected};
+use crate::support::coding::encode;
+use crate::support::{Answer, setup};
+
+const RULE: &str = "postern/builtin/outbound-exfiltration";
+
+/// Put together here, so that no file holds them.
+fn secret() -> String {
+    ["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat()
+}
+
+fn github() -> String {
+    ["gh", "p_", "0123456789abcdefghijABCDEFGHIJ2zKx0l"].concat()
+}
+
+/// Another host behind a policy with this line in its spec.
+fn inspected_with(line: &str) -> Inspected {
+    crate::gateway::inspected_with(|set| set.policy(&format!("{}  {line}\n", setup::policy(&[INSPECT_API]))))
+}
+
+fn post(test: &Inspected, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    test.gateway.agent().request("POST", "https://api.example.com/echo", headers, body)
+}
+
+/// Whether the upstream has read the secret.
+fn has_left(test: &Inspected) -> bool {
+    let secret = secret();
+    test.upstream.requests().iter().any(|seen| String::from_utf8_lossy(&seen.body).contains(&secret))
+}
+
+/// D8: a body is ended before the last byte of a secret has gone on, however it is cut.
+#[test]
+fn a_body_with_a_secret_does_not_reach_another_host() {
+    let test = inspected_with("");
+    let text = format!("{}\nkey: {}\nmore", "some words. ".repeat(100), secret());
+    post(&test, &[], text.as_bytes()).assert_refused(403, RULE);
+    for size in [1, 7, 400] {
+        let mut connection = test.gateway.agent().tls("api.example.com");
+        connection.send("POST /echo HTTP/1.1\r\nHost: api.example.com\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for chunk in text.as_bytes().chunks(size) {
+            let framed = [format!("{:x}\r\n", chunk.len()).as_bytes(), chunk, b"\r\n"].concat();
+            if connection.try_send(framed).is_err() {
+                break;
+            }
+        }
+        let _ = connection.try_send("0\r\n\r\n");
+        connection.read_answer().assert_refused(403, RULE);
+    }
+    assert!(!has_left(&test));
+    let twin = text.replace(&secret(), "glpat-is-how-they-begin-he");
+    assert_eq!(post(&test, &[], twin.as_bytes()).status, 200);
+    let found =
+        test.gateway.wait_for_event("the findings", |event| event["dlp"][0]["detector"] == "gitlab-token");
+    assert_eq!((&found["dlp"][0]["location"], &found["dlp"][0]["action"]), (&"body".into(), &"Deny".into()));
+}
+
+/// D10: parts of a form, and the names of their files.
+#[test]
+fn a_part_of_a_form_and_the_name_of_a_file_hide_nothing() {
+    let test = inspected_with("");
+    let form = |name: &str, content: &str| {
+        format!(
+            "--b\r\ncontent-disposition: form-data; name=\"f\"; filename=\"{name}\"\r\n\r\n{content}\r\n--b--\r\n"
+        )
+    };
+    let send =
+        |body: String| post(&test, &[("content-type", "multipart/form-data; boundary=b")], body.as_bytes());
+    send(form("a.txt", &secret())).assert_refused(403, RULE);
+    send(form(&secret(), "text")).assert_refused(403, RULE);
+    assert_eq!(send(form("a.txt", "text")).status, 200);
+    assert!(!has_left(&test));
+}
+
+/// D9: a coded body is looked into.
+#[test]
+fn a_coded_body_to_another_host_hides_nothing() {
+    let test = inspected_with("");
+    let coding = [("content-encoding", "gzip")];
+    post(&test, &coding, &encode("gzip", format!("key: {}", secret()).as_bytes())).assert_refused(403, RULE);
+    post(&test, &[], &encode("gzip", format!("key: {}", secret()).as_bytes())).assert_refused(403, RULE);
+    assert_eq!(post(&test, &coding, &encode("gzip", b"key: none")).status, 200);
+}
+
+/// D12: a head carries no secret, but one that the host is for where requests authenticate.
+/// D17: what stands in a path is not recorded with it.
+#[test]
+fn a_head_carries_no_secret_to_another_host() {
+    let test = inspected_with("");
+    let secret = secret();
+    let get = |path: &str, headers: &[(&str, &str)]| {
+        test.gateway.agent().request("GET", &format!("https://api.example.com{path}"), headers, b"")
+    };
+    get(&format!("/a/{secret}"), &[]).assert_refused(403, RULE);
+    get(&format!("/echo?q={secret}"), &[]).assert_refused(403, RULE);
+    get("/echo", &[("x-debug", &secret)]).assert_refused(403, RULE);
+    get("/echo", &[("user-agent", &format!("curl {secret}"))]).assert_refused(403, RULE);
+    get("/echo", &[("authorization", &format!("Bearer {}", github()))]).assert_refused(403, RULE);
+    assert_eq!(get("/echo", &[("authorization", "Bearer of-tidings-that-are-old")]).status, 200);
+    assert_eq!(get("/echo?q=glpat-is-how-they-begin-he", &[]).status, 200);
+    let told: Vec<String> = test.gateway.events().iter().map(ToString::to_string).collect();
+    assert!(told.iter().all(|event| !event.contains(&secret) && !event.contains(&github())), "{told:#?}");
+}
+
+/// A secret is no loss where it is at home.
+#[test]
+fn a_token_authenticates_at_the_host_that_it_is_for() {
+    let test = inspected_with("dataLoss: {home: [{detector: github-token, hosts: [api.example.com]}]}");
+    let token = format!("Bearer {}", github());
+    let agent = test.gateway.agent();
+    let get =
+        |name: &str| agent.request("GET", "https://api.example.com/echo", &[(name, &token)], b"").status;
+    assert_eq!((get("authorization"), get("x-debug")), (200, 403));
+    post(&test, &[], github().as_bytes()).assert_refused(403, "agents/test/dataLoss");
+}
+
+/// D20: what a body decodes to is bounded, in time and in room.
+#[test]
+fn a_body_that_costs_too_much_to_search_is_refused() {
+    let test = inspected_with("");
+    // Each of these is decoded by itself.
+    let runs = "key%2D%2D%2Dvalue and more\n".repeat(12_000);
+    let answer = post(&test, &[], runs.as_bytes());
+    assert!(answer.status == 200 || answer.header("x-postern-rule") == Some("postern/builtin/bound"));
+    let bomb = "QUFB".repeat(1 << 18);
+    assert_eq!(post(&test, &[], bomb.as_bytes()).status, 200);
+}
