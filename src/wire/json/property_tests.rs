@@ -283,4 +283,27 @@ proptest! {
         let ours = Document::parse(&bytes, LIKE_SERDE).is_ok();
         prop_assert_eq!(ours, serde_json::from_slice::<Expected>(&bytes).is_ok());
     }
+
+    #[test]
+    fn a_part_of_a_string_is_replaced_and_all_other_bytes_stay(
+        before in json(), text in string(), from in any::<Index>(), to in any::<Index>(),
+    ) {
+        let whole = format!("[{before},{text}]");
+        let document = Document::parse(whole.as_bytes(), LIKE_SERDE).unwrap();
+        let value = document.root().items().unwrap().last().unwrap();
+        let said = value.text().unwrap().into_owned();
+        let bounds: Vec<usize> = said.char_indices().map(|(at, _)| at).chain([said.len()]).collect();
+        let (one, other) = (bounds[from.index(bounds.len())], bounds[to.index(bounds.len())]);
+        let range = one.min(other)..one.max(other);
+        let mut edits = Edits::new(&document);
+        edits.replace_within(value, range.clone(), "[x\"]").unwrap();
+        let edited = edits.apply();
+        let expected = format!("{}[x\"]{}", &said[..range.start], &said[range.end..]);
+        let read: Expected = serde_json::from_slice(&edited).unwrap();
+        prop_assert_eq!(read[1].as_str(), Some(expected.as_str()));
+        // What stood around the part stands there as it was written, escapes and all.
+        let (escaped, raw) = (r#"[x\"]"#, str::from_utf8(&edited).unwrap());
+        let (head, tail) = raw.rsplit_once(escaped).unwrap();
+        prop_assert!(whole.starts_with(head) && whole.ends_with(tail), "{}", raw);
+    }
 }

@@ -127,3 +127,6 @@ impl DataLoss {
         self.parts.iter().filter(move |part| scope.shows(part.audit))
     }
 }
+
+#[cfg(test)]
+mod tests;
