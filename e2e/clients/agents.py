@@ -15,6 +15,11 @@ from steps import Step
 from sdks import COMMAND, DONE, carried
 
 RAN = COMMAND.removeprefix("echo ")
+# A token as GitLab makes them, put together by the command, so that it stands in the command's output alone.
+SECRET = "glp" + "at-Ab3dEf6hIj9kLm2nOp5q"
+REPLACED = "[postern:gitlab-token]"
+TURNS = 20
+LONG_TASK = "run " + ", then ".join([f"`printf %s%s {SECRET[:3]} {SECRET[3:]}`", *(f"`echo turn-{turn}`" for turn in range(2, TURNS + 1))])
 DENY = """
 ---
 apiVersion: postern.dev/v1alpha1
@@ -85,6 +90,17 @@ def examine(provider, command, coding, stage, client):
     client.check("key swapped upstream", held == {provider.key}, held)
     beyond = {request["path"].split("?")[0] for request in requests if not provider.takes(request)} - set(provider.startup)
     client.check("nothing but inference was reached", not beyond, beyond)
+
+    mark = stage.mark()
+    code, printed, errors = agent(*(LONG_TASK if word == "run echo" else word for word in command))
+    texts = [request["text"] or "" for request in stage.seen_since(mark) if provider.takes(request)]
+    # The task names each turn once, and so does the call.
+    last = [text for text in texts if text.count(f"turn-{TURNS}") > 2]
+    client.check(f"{TURNS} turns after a secret came in", code == 0 and DONE.encode() in printed and last, f"{code}: {len(texts)} turns{errors}")
+    client.check("the secret did not leave", texts and not any(SECRET in text for text in texts), texts)
+    counts = [text.count(REPLACED) for text in texts]
+    since = counts[next((number for number, count in enumerate(counts) if count), len(counts)):]
+    client.check("it was replaced on each turn", len(since) >= TURNS and all(since), counts)
 
     mark = stage.mark()
     code, printed, errors = agent("env", f"{provider.variable}=another-key", *command)
