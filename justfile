@@ -180,6 +180,11 @@ bench-record:
     cargo bench --locked --bench readers
     cargo bench --locked --bench logs
 
+# How often the detectors are wrong, over published packages, beside gitleaks and detect-secrets (fetches all of them).
+dlp-corpus *arguments:
+    cargo build --locked --release
+    python3 scripts/dlp_corpus.py {{ arguments }}
+
 # Redirected beside CONNECT, in a network namespace of its own; as root. Prints ratios.
 bench-redirect:
     cargo bench --locked --bench gateway --no-run

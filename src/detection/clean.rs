@@ -28,6 +28,12 @@ impl CleanTexts {
         one << 64 | other
     }
 
+    /// The name of two texts that follow each other.
+    pub(super) fn key_of_seam(&self, before: &[u8], behind: &[u8]) -> u128 {
+        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((before, behind))));
+        one << 64 | other
+    }
+
     pub(super) fn has(&self, key: u128) -> bool {
         self.texts.get(&key).is_some()
     }

@@ -1,53 +1,127 @@
 //! The ends of texts that follow each other, so that a secret that was divided between two is found.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
 /// How much of each text is joined, in bytes.
 const END: usize = 256;
+/// How much of a text as it is written has that much of it: an escape of six bytes may stand for one.
+const WRITTEN: usize = 6 * END;
+/// The longest escape; a text is not cut behind a backslash that may begin one.
+const ESCAPE: usize = 6;
 
-/// The texts before.
+/// The ends of the texts before.
 #[derive(Default)]
 pub(super) struct Neighbours {
-    /// The end of the last value, whatever it is, and of the last text that somebody said: names stand between these.
+    /// Of the last value, whatever it is, and of the last text that somebody said: names stand between these.
     value: Vec<u8>,
     text: Vec<u8>,
 }
 
-/// Two texts at their seam.
-pub(super) struct Joined {
-    pub(super) bytes: Vec<u8>,
-    /// Where the second one begins.
-    pub(super) seam: usize,
+/// The ends of one text, in front of the first secret that was found in it and behind the last one: those are told by
+/// themselves, and are no part of another.
+pub(super) struct Ends<'t> {
+    pub(super) begin: Cow<'t, str>,
+    pub(super) end: Cow<'t, str>,
 }
 
-impl Joined {
-    /// Whether a part belongs to both.
-    pub(super) fn divides(&self, range: &Range<usize>) -> bool {
-        range.start < self.seam && range.end > self.seam
+impl<'t> Ends<'t> {
+    /// Of a text, without its escapes, in which secrets stand up to there and from there on.
+    pub(super) fn of(text: &'t str, (first, last): (usize, usize)) -> Self {
+        let begin = text.get(..text.floor_char_boundary(first.min(END))).unwrap_or_default();
+        let from = text.ceil_char_boundary(last.max(text.len().saturating_sub(END)));
+        Self { begin: begin.into(), end: text.get(from..).unwrap_or_default().into() }
+    }
+
+    /// Of a text as JSON writes it, which is not read whole; none where it has to be.
+    pub(super) fn written(raw: &'t str) -> Option<Self> {
+        if raw.len() <= WRITTEN {
+            return None;
+        }
+        let (head, tail) =
+            (raw.get(..cut(raw, WRITTEN - ESCAPE)?)?, raw.get(cut(raw, raw.len() - WRITTEN)?..)?);
+        let (begin, end) = (unescaped(head)?, unescaped(tail)?);
+        let (begin, end) = (begin_of(begin), end_of(end));
+        Some(Self { begin, end })
     }
 }
 
+fn begin_of(text: Cow<'_, str>) -> Cow<'_, str> {
+    let until = text.floor_char_boundary(END);
+    match text {
+        Cow::Borrowed(text) => text.get(..until).unwrap_or_default().into(),
+        Cow::Owned(text) => text.get(..until).unwrap_or_default().to_owned().into(),
+    }
+}
+
+fn end_of(text: Cow<'_, str>) -> Cow<'_, str> {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(END));
+    match text {
+        Cow::Borrowed(text) => text.get(from..).unwrap_or_default().into(),
+        Cow::Owned(text) => text.get(from..).unwrap_or_default().to_owned().into(),
+    }
+}
+
+/// A place from there on at which no escape is cut.
+fn cut(raw: &str, from: usize) -> Option<usize> {
+    let is_free = |at: &usize| {
+        raw.is_char_boundary(*at)
+            && raw
+                .as_bytes()
+                .get(at.saturating_sub(ESCAPE)..*at)
+                .is_some_and(|before| !before.contains(&b'\\'))
+    };
+    (from..raw.len().min(from + ESCAPE * ESCAPE)).find(is_free)
+}
+
+fn unescaped(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.contains('\\') {
+        return Some(raw.into());
+    }
+    serde_json::from_str::<String>(&format!("\"{raw}\"")).ok().map(Cow::Owned)
+}
+
 impl Neighbours {
-    /// The seams between the texts before and this one, of which these parts were found to be secrets. They are told by
-    /// themselves, so they are no part of another.
-    pub(super) fn join(&mut self, text: &str, found: &[Range<usize>], is_said: bool) -> Vec<Joined> {
-        let first = found.iter().map(|range| range.start).min().unwrap_or(text.len());
-        let last = found.iter().map(|range| range.end).max().unwrap_or(0);
-        let begin = text.as_bytes().get(..first.min(END)).unwrap_or_default();
-        let end = text.as_bytes().get(last.max(text.len().saturating_sub(END))..).unwrap_or_default();
-        let mut seams = vec![join(&self.value, begin)];
-        if is_said && self.text != self.value {
-            seams.push(join(&self.text, begin));
-        }
+    /// The seams between the texts before and this one: what stands in front, and behind.
+    pub(super) fn seams<'a>(
+        &'a self,
+        ends: &'a Ends<'_>,
+        is_said: bool,
+    ) -> impl Iterator<Item = [&'a [u8]; 2]> {
+        let text = (is_said && self.text != self.value).then_some(&*self.text);
+        let before = std::iter::once(&*self.value).chain(text);
+        before
+            .map(|before| [before, ends.begin.as_bytes()])
+            .filter(|seam| seam.iter().all(|side| !side.is_empty()))
+    }
+
+    /// Takes a text over as the one before.
+    pub(super) fn add(&mut self, ends: &Ends<'_>, is_said: bool) {
+        let end = ends.end.as_bytes();
         end.clone_into(&mut self.value);
         if is_said {
             end.clone_into(&mut self.text);
         }
-        seams.retain(|joined| joined.seam > 0 && joined.seam < joined.bytes.len());
-        seams
     }
 }
 
-fn join(before: &[u8], begin: &[u8]) -> Joined {
-    Joined { bytes: [before, begin].concat(), seam: before.len() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_a_written_text_are_those_of_the_text() {
+        for pattern in ["plain words ", r"a\nb\t", r#"\u00e4\\x\""#, "ä€\u{1f600} ", r"\ud83d\ude00 x"] {
+            let raw = pattern.repeat(600);
+            let text: String = serde_json::from_str(&format!("\"{raw}\"")).unwrap();
+            let (written, whole) = (Ends::written(&raw), Ends::of(&text, (text.len(), 0)));
+            let Some(written) = written else { continue };
+            assert!(
+                whole.begin.starts_with(&*written.begin) || written.begin.starts_with(&*whole.begin),
+                "{pattern}"
+            );
+            assert!(whole.end.ends_with(&*written.end) || written.end.ends_with(&*whole.end), "{pattern}");
+            assert!(written.begin.len() > END / 2 && written.end.len() > END / 2, "{pattern}");
+        }
+        assert!(Ends::written("short").is_none());
+    }
 }

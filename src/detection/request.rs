@@ -1,7 +1,9 @@
 //! Looks at each text of a request to a model, and decides once all were looked at.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
+use super::joined::Ends;
 use super::{Inspection, Settled, Site};
 use crate::call::withheld::PLACEHOLDER;
 use crate::call::{Denial, Role};
@@ -10,32 +12,33 @@ use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
 use crate::provider::request::{Detection, Looked, Redaction, RequestText, is_plain};
 
-/// The shortest text that is remembered as clean.
-const REMEMBERED: usize = 256;
-
 impl Detection for Inspection {
     fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
         let raw = text.value.raw();
+        let raw = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw);
         let has_placeholder =
             !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
+        let is_short = raw.len() < self.detectors.shortest();
         let sight = sight(text);
-        let key = self.clean.as_ref().filter(|_| raw.len() >= REMEMBERED);
+        let key = self.clean.as_ref().filter(|_| !is_short);
         let key = key.map(|clean| clean.key(raw.as_bytes(), u8::from(sight == Sight::Sealed)));
-        let is_clean = key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key)));
+        if self.is_clean(key)
+            && let Some(ends) = Ends::written(raw)
+        {
+            return self.join(text, &ends).map(|()| Looked::default());
+        }
         let Some(words) = text.value.text() else { return Ok(Looked::default()) };
-        let found = if is_clean || words.len() < self.detectors.shortest() {
-            Vec::new()
-        } else {
-            let place = self.place(text);
-            self.searched(text, &words, (sight, place))?
-        };
-        if let (true, false, Some(key), Some(clean)) = (found.is_empty(), is_clean, key, &self.clean) {
-            clean.add(key);
+        let mut found = Vec::new();
+        if !is_short && !self.is_clean(key) {
+            found = self.searched(text, &words, (sight, self.place(text)))?;
+            if found.is_empty() {
+                self.remember(key);
+            }
         }
-        if !text.is_key {
-            self.join(text, &words, &found)?;
-        }
+        let first = found.iter().map(|found| found.range.start).min().unwrap_or(words.len());
+        let last = found.iter().map(|found| found.range.end).max().unwrap_or(0);
+        self.join(text, &Ends::of(&words, (first, last)))?;
         Ok(looked(found, &mut self.redacted))
     }
 
@@ -89,34 +92,54 @@ impl Inspection {
         self.search(words.as_bytes(), sight, &site)
     }
 
+    fn is_clean(&self, key: Option<u128>) -> bool {
+        key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key)))
+    }
+
+    fn remember(&self, key: Option<u128>) {
+        if let (Some(key), Some(clean)) = (key, &self.clean) {
+            clean.add(key);
+        }
+    }
+
     /// Looks at the seams between this text and those before it.
-    fn join(&mut self, text: &RequestText<'_, '_>, words: &str, found: &[Settled]) -> Result<(), Denial> {
-        let ranges: Vec<_> = found.iter().map(|found| found.range.clone()).collect();
+    fn join(&mut self, text: &RequestText<'_, '_>, ends: &Ends<'_>) -> Result<(), Denial> {
+        if text.is_key {
+            return Ok(());
+        }
         let is_said = text.form == Form::Text;
-        for joined in self.neighbours.join(words, &ranges, is_said) {
-            let key = self.clean.as_ref().map(|clean| clean.key(&joined.bytes, 2));
-            if key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key))) {
-                continue;
-            }
-            let detectors = std::sync::Arc::clone(&self.detectors);
-            let mut divided = Vec::new();
-            detectors
-                .scan(&joined.bytes, Sight::Sealed, &mut self.budget, &mut divided)
-                .map_err(super::bound)?;
-            divided.retain(|found| joined.divides(&found.range));
-            if let (true, Some(key), Some(clean)) = (divided.is_empty(), key, &self.clean) {
-                clean.add(key);
-            }
-            let site = Site {
-                place: FindingPlace::Rest,
-                role: Some(text.role),
-                tool: None,
-                location: &|| text.place.to_string(),
-                where_: &|| "two texts that follow each other".to_owned(),
-            };
-            for found in &divided {
-                self.settle(found, &site);
-            }
+        let mut neighbours = std::mem::take(&mut self.neighbours);
+        let joined = neighbours.seams(ends, is_said).try_for_each(|seam| self.seam(text, seam));
+        neighbours.add(ends, is_said);
+        self.neighbours = neighbours;
+        joined
+    }
+
+    fn seam(&mut self, text: &RequestText<'_, '_>, [before, behind]: [&[u8]; 2]) -> Result<(), Denial> {
+        if before.len() + behind.len() < self.detectors.shortest() {
+            return Ok(());
+        }
+        let key = self.clean.as_ref().map(|clean| clean.key_of_seam(before, behind));
+        if self.is_clean(key) {
+            return Ok(());
+        }
+        let (detectors, bytes) = (Arc::clone(&self.detectors), [before, behind].concat());
+        let mut divided = Vec::new();
+        let searched = detectors.scan(&bytes, Sight::Sealed, &mut self.budget, &mut divided);
+        searched.map_err(super::bound)?;
+        divided.retain(|found| found.range.start < before.len() && found.range.end > before.len());
+        if divided.is_empty() {
+            self.remember(key);
+        }
+        let site = Site {
+            place: FindingPlace::Rest,
+            role: Some(text.role),
+            tool: None,
+            location: &|| text.place.to_string(),
+            where_: &|| "two texts that follow each other".to_owned(),
+        };
+        for found in &divided {
+            self.settle(found, &site);
         }
         Ok(())
     }

@@ -341,3 +341,38 @@ fn policies_deny_record_or_allow_secrets() {
     let event = audit.event_of(&asked, "Policy", "WouldDeny");
     assert_eq!(event["decision"]["rule"], "postern/builtin/outbound-exfiltration");
 }
+
+/// Files that hold credentials are named in calls, and a policy denies those before they run.
+#[test]
+fn a_call_that_names_a_credential_file_is_denied_where_policy_says_so() {
+    let answer = |seen: &crate::support::upstream::Seen| {
+        let asked = String::from_utf8_lossy(&seen.body).into_owned();
+        let wanted =
+            asked.split("go: ").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default().to_owned();
+        let (tool, input) = wanted.split_once(' ').unwrap_or_default();
+        let key = if tool == "Bash" { "command" } else { "file_path" };
+        let body = format!(
+            r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{{"type":"tool_use","id":"t2","name":"{tool}","input":{{"{key}":"{input}"}}}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{{"input_tokens":7,"output_tokens":9}}}}"#
+        );
+        crate::support::upstream::Reply::of(200, body).header("content-type", "application/json")
+    };
+    let spec = "dataLoss: {action: Deny, detectors: [CredentialFiles, ProtectedPaths]}";
+    let test = super::requests::models_with(spec, answer, |setup| setup);
+    let denied = |wanted: &str| {
+        let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"go: {wanted}"}}]}}"#);
+        test.post(MESSAGES, body).answer.text().contains("Rule: agents/test/dataLoss")
+    };
+    for call in [
+        "Read /w/.env",
+        "Read /home/a/.ssh/id_ed25519",
+        "Bash cat ~/.aws/credentials",
+        "Bash grep KEY .env.local | head",
+    ] {
+        assert!(denied(call), "{call}");
+    }
+    for call in
+        ["Read /w/.env.example", "Read /w/README.md", "Bash ls -la", "Bash echo the .env file is not read"]
+    {
+        assert!(!denied(call), "{call}");
+    }
+}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use super::section::audit::Audit;
 pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
 pub use super::section::data_loss::written::{
-    AllowedValue, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
+    AllowedValue, DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
 };
 pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Upgrade};
 pub use super::section::explain::Explain;

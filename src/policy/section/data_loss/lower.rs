@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::written::{DetectorHome, LeastConfidence, SecretPattern, WrittenDataLoss};
+use super::written::{
+    DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
+};
 use super::{LoweredDataLoss, Stance};
 use crate::dlp::{self, Confidence, Detectors};
 use crate::policy::mistake::{self, Beside};
@@ -30,9 +32,21 @@ pub(super) fn lower(written: &WrittenDataLoss, problems: &mut Problems) -> Lower
         allow.extend(hash.map(|hash| (value.detector.clone(), hash)));
     }
     let home = written.home.iter().enumerate();
-    let home = home.map(|(number, home)| self::home(&field::item(HOME, number), home, &known, problems));
-    let stance =
-        Stance { action: written.action, least: least(written.confidence), allow, home: home.collect() };
+    let home: Vec<_> =
+        home.map(|(number, home)| self::home(&field::item(HOME, number), home, &known, problems)).collect();
+    let has = |group| written.detectors.contains(&group);
+    if !written.detectors.is_empty() && written.action.is_none() {
+        problems.add("spec.dataLoss.action", "say what is done about the detectors that are named");
+    }
+    let acts = matches!(written.action, Some(FindingAction::Deny | FindingAction::Redact));
+    let stance = Stance {
+        action: written.action.filter(|_| written.detectors.is_empty() || has(DetectorGroup::Secrets)),
+        files: [DetectorGroup::CredentialFiles, DetectorGroup::ProtectedPaths]
+            .map(|group| acts && has(group)),
+        least: least(written.confidence),
+        allow,
+        home,
+    };
     LoweredDataLoss { stance, patterns }
 }
 

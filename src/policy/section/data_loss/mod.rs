@@ -1,6 +1,7 @@
 //! `dataLoss`: what becomes of secrets in what leaves (record.md, sections 1.1 and 1.3).
 
 mod decide;
+mod files;
 mod lower;
 pub mod written;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use decide::{AskedFinding, FindingPlace, FindingVerdict};
+use written::DetectorGroup;
 pub use written::{FindingAction, WrittenDataLoss};
 
 use super::page::{Heading, Page, row};
@@ -32,6 +34,8 @@ pub(in crate::policy) struct LoweredDataLoss {
 struct Stance {
     /// None where it leaves that to the table.
     action: Option<FindingAction>,
+    /// Whether calls are denied that name credential files, and protected paths.
+    files: [bool; 2],
     /// From which confidence on something is done.
     least: Confidence,
     allow: HashSet<(String, [u8; 32])>,
@@ -40,7 +44,13 @@ struct Stance {
 
 impl Default for Stance {
     fn default() -> Self {
-        Self { action: None, least: Confidence::High, allow: HashSet::new(), home: Vec::new() }
+        Self {
+            action: None,
+            files: [false; 2],
+            least: Confidence::High,
+            allow: HashSet::new(),
+            home: Vec::new(),
+        }
     }
 }
 
@@ -71,6 +81,9 @@ struct StanceListed {
     confidence: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     patterns: Vec<String>,
+    /// The groups of files that no call may name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    denied_files: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
 }
@@ -108,6 +121,11 @@ impl PolicySection for DataLoss {
                     .unwrap_or(FindingAction::Redact)
                     .as_str(),
                 confidence: least.as_str(),
+                denied_files: [DetectorGroup::CredentialFiles, DetectorGroup::ProtectedPaths]
+                    .into_iter()
+                    .filter(|group| self.visible(scope).any(|part| part.stance.denies_group(*group)))
+                    .map(DetectorGroup::as_str)
+                    .collect(),
                 patterns: own.map(|detector| detector.id.clone()).collect(),
                 rule: strictest.map(|part| part.rule.as_str().to_owned()),
             },
@@ -115,10 +133,23 @@ impl PolicySection for DataLoss {
     }
 
     fn rows(listed: &DataLossListed, page: &mut Page) {
-        let StanceListed { action, confidence, patterns, rule } = &listed.data_loss;
+        let StanceListed { action, confidence, patterns, denied_files, rule } = &listed.data_loss;
         let also = if patterns.is_empty() { String::new() } else { format!(", {} too", patterns.join(", ")) };
         let by = rule.as_deref().unwrap_or("default");
         page.add(Heading::Settings, row("secrets", format!("{action} ({confidence}){also}  [{by}]")));
+        if !denied_files.is_empty() {
+            page.add(Heading::Settings, row("files that no call may name", denied_files.join(", ")));
+        }
+    }
+}
+
+impl Stance {
+    fn denies_group(&self, group: DetectorGroup) -> bool {
+        match group {
+            DetectorGroup::Secrets => false,
+            DetectorGroup::CredentialFiles => self.files[0],
+            DetectorGroup::ProtectedPaths => self.files[1],
+        }
     }
 }
 

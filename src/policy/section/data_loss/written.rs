@@ -6,13 +6,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[serde(expecting = "a mapping: {action, confidence, allow, home, patterns}")]
+#[serde(expecting = "a mapping: {action, detectors, confidence, allow, home, patterns}")]
 pub struct WrittenDataLoss {
     /// What is done about a secret. Redact is what happens where nobody writes it: it is replaced in what a model is told,
     /// and a request is refused that holds it elsewhere. Of several policies Deny goes before Redact before Audit before
     /// Allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<FindingAction>,
+    /// What the action is about. Absent: Secrets. A call of a tool that names a file of the other two is denied by Deny and
+    /// Redact, before it runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub detectors: Vec<DetectorGroup>,
     /// From which confidence on that is done; what is less sure is recorded. Absent: High.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<LeastConfidence>,
@@ -49,6 +53,29 @@ impl FindingAction {
             Self::Audit => "Audit",
             Self::Redact => "Redact",
             Self::Deny => "Deny",
+        }
+    }
+}
+
+/// Detectors that an action is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+pub enum DetectorGroup {
+    /// Everything that `postern dlp list` has, and patterns.
+    Secrets,
+    /// Files that hold credentials, by their names: `.env`, `id_rsa`, `.netrc`, `*.pem` and their like.
+    CredentialFiles,
+    /// Places by their names: `.ssh`, `.aws`, `.kube`, `secrets`, `/proc/*/environ` and their like.
+    ProtectedPaths,
+}
+
+impl DetectorGroup {
+    /// The word in policies.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Secrets => "Secrets",
+            Self::CredentialFiles => "CredentialFiles",
+            Self::ProtectedPaths => "ProtectedPaths",
         }
     }
 }

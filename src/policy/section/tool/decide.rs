@@ -38,7 +38,8 @@ impl Judge for Policy {
             Mode::Enforced { .. } => {
                 let by_default =
                     matches!(self.sections.tool_default.0.at(PolicyScope::Enforced), Outcome::Denied(_));
-                writes || by_default || self.sections.tools.deny()
+                let by_files = self.sections.data_loss.denies_files(PolicyScope::Enforced);
+                writes || by_default || by_files || self.sections.tools.deny()
             }
         }
     }
@@ -145,7 +146,8 @@ impl Policy {
         if allowing.clone().next().is_none() && matches!(default, Outcome::Denied(_)) {
             return Prospect::Settled(default.clone());
         }
-        if denying.next().is_some() || writes(tool, met, scope) {
+        let is_about_files = self.sections.data_loss.is_about(tool, scope);
+        if denying.next().is_some() || writes(tool, met, scope) || is_about_files {
             return Prospect::Open;
         }
         if let Some(met) = allowing.clone().find(|met| met.is_unconditional()) {
@@ -187,6 +189,9 @@ impl Policy {
         if let Some((_, finding)) = derived.control_file(self, call, scope) {
             return Outcome::Denied(control_files::ruling(finding));
         }
+        if let Some(decision) = self.sections.data_loss.file_denial(call, scope) {
+            return Outcome::Denied(decision);
+        }
         match allowing.next() {
             Some(met) => Outcome::Allowed(Some(met.rule.ruling())),
             None => self.sections.tool_default.0.at(scope).clone(),
@@ -211,6 +216,11 @@ impl Policy {
             && let Some(finding) = control_files::finding(&call, |_| false)
         {
             return Outcome::Denied(control_files::ruling(finding));
+        }
+        if self.sections.data_loss.is_about(tool, scope) {
+            let reason =
+                "A policy denies files by their names, and only running the script would tell which it names";
+            return Outcome::Denied(Decision::builtin("unparseable", reason));
         }
         match visible(met, scope, ToolAction::Allow).find(|met| met.is_unconditional()) {
             Some(met) => Outcome::Allowed(Some(met.rule.ruling())),

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""How often the detectors are wrong: findings a MB over code that people publish, beside gitleaks and detect-secrets.
+
+The corpora are the sources of this build's crates, and packages of PyPI and npm that are used a lot; none of them is a scanner.
+What is found there are keys of tests at the most, so that each finding is counted as a wrong one.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "target/dlp-corpus"
+GITLEAKS = "github.com/zricethezav/gitleaks/v8@v8.30.1"
+PYPI = """aiohttp alembic ansible-core attrs black boto3 botocore celery certifi click cryptography django dnspython fastapi flask
+    google-auth gunicorn httpx hypothesis ipython jinja2 jsonschema kombu langchain-core litellm mypy networkx nltk notebook numpy
+    openai paramiko pillow pip pydantic pygments pytest pyyaml requests rich scapy scrapy setuptools sphinx sqlalchemy sympy tornado
+    twisted urllib3 werkzeug""".split()
+NPM = """@anthropic-ai/sdk @aws-sdk/client-s3 @babel/core @google/genai @octokit/rest @prisma/client @sentry/node ajv apollo-server
+    axios body-parser chalk commander core-js d3 date-fns electron-builder eslint express fastify firebase googleapis graphql
+    jsonwebtoken knex lodash mocha moment mongoose next nodemailer oidc-provider openai passport pg playwright-core postcss prettier
+    puppeteer-core react-dom redis request rollup rxjs socket.io stripe terser three typescript webpack""".split()
+
+
+def run(*command, **options):
+    return subprocess.run(list(map(str, command)), check=True, **options)
+
+
+def crates(place):
+    """The sources that cargo has already fetched."""
+    run("cargo", "vendor", "--locked", "--quiet", place, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
+def pypi(place):
+    for name in PYPI:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", place, name],
+            capture_output=True, text=True,
+        )
+        if done.returncode:
+            print(f"left out: {name}", file=sys.stderr)
+    for wheel in place.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(place / wheel.stem)
+        wheel.unlink()
+
+
+def npm(place):
+    for name in NPM:
+        done = subprocess.run(["npm", "pack", "--silent", "--ignore-scripts", name], cwd=place, capture_output=True, text=True)
+        if done.returncode:
+            print(f"left out: {name}", file=sys.stderr)
+    for package in place.glob("*.tgz"):
+        with tarfile.open(package) as archive:
+            archive.extractall(place / package.stem, filter="data")
+        package.unlink()
+
+
+def fetched(name, fetch):
+    place = PLACE / name
+    if not place.exists():
+        part = PLACE / f"{name}.part"
+        run("rm", "-rf", part)
+        part.mkdir(parents=True)
+        fetch(part)
+        part.rename(place)
+    return place
+
+
+def postern(executable, place):
+    done = subprocess.run([executable, "dlp", "scan", "--confidence", "Medium", "-o", "json", place], capture_output=True, text=True)
+    said = json.loads(done.stdout)
+    return said["bytes"], Counter((one["confidence"], one["detector"]) for one in said["findings"])
+
+
+def gitleaks(place):
+    executable = PLACE / "bin/gitleaks"
+    if not executable.exists():
+        run("go", "install", GITLEAKS, env=os.environ | {"GOBIN": str(executable.parent)})
+    report = PLACE / "gitleaks.json"
+    run(executable, "dir", place, "--no-banner", "--log-level=error", "--exit-code=0", "--report-format=json", f"--report-path={report}")
+    return Counter(one["RuleID"] for one in json.loads(report.read_text()))
+
+
+def detect_secrets(place):
+    environment = PLACE / "venv"
+    if not environment.exists():
+        run(sys.executable, "-m", "venv", environment)
+        run(environment / "bin/pip", "install", "--quiet", "detect-secrets==1.5.0")
+    done = run(environment / "bin/detect-secrets", "scan", "--all-files", "--no-verify", place, cwd=place, capture_output=True, text=True)
+    return Counter(one["type"] for found in json.loads(done.stdout)["results"].values() for one in found)
+
+
+def table(name, megabytes, seconds, counts):
+    print(f"\n{name}: {sum(counts.values())} findings, {sum(counts.values()) / megabytes:.3f} a MB, {megabytes / seconds:.0f} MB/s")
+    for what, count in counts.most_common(15):
+        what = " ".join(what) if isinstance(what, tuple) else what
+        print(f"  {what:<44} {count:>6}  {count / megabytes:.4f}")
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--postern", type=Path, default=ROOT / "target/release/postern")
+    arguments.add_argument("--alone", action="store_true", help="without gitleaks and detect-secrets")
+    options = arguments.parse_args()
+    totals, size = [Counter(), Counter(), Counter()], 0
+    seconds = [0.0, 0.0, 0.0]
+    others = [] if options.alone else [gitleaks, detect_secrets]
+    for name, fetch in (("crates", crates), ("pypi", pypi), ("npm", npm)):
+        place = fetched(name, fetch)
+        begun = time.monotonic()
+        count, found = postern(options.postern, place)
+        seconds[0] += time.monotonic() - begun
+        size += count
+        totals[0] += found
+        table(f"{name}, {count / 1e6:.0f} MB", count / 1e6, seconds[0], found)
+        for number, scan in enumerate(others, 1):
+            begun = time.monotonic()
+            totals[number] += scan(place)
+            seconds[number] += time.monotonic() - begun
+    print(f"\nAll: {size / 1e6:.0f} MB")
+    for name, counts, lasted in zip(("postern", "gitleaks", "detect-secrets"), totals, seconds):
+        if lasted:
+            table(name, size / 1e6, lasted, counts)
+    high = sum(count for (confidence, detector), count in totals[0].items() if confidence == "High" and detector != "private-key")
+    medium = sum(count for (confidence, _), count in totals[0].items() if confidence == "Medium")
+    print(f"\nHigh but for private keys {high / size * 1e6:.4f} a MB (budget 0.005), Medium {medium / size * 1e6:.3f} (0.2)")
+    return 0 if high / size * 1e6 <= 0.005 and medium / size * 1e6 <= 0.2 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
