@@ -108,11 +108,11 @@ def table(name, megabytes, seconds, counts):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--postern", type=Path, default=ROOT / "target/release/postern")
-    arguments.add_argument("--alone", action="store_true", help="without gitleaks and detect-secrets")
+    arguments.add_argument("--beside", action="store_true", help="also gitleaks and detect-secrets, which take much longer")
     options = arguments.parse_args()
     totals, size = [Counter(), Counter(), Counter()], 0
     seconds = [0.0, 0.0, 0.0]
-    others = [] if options.alone else [gitleaks, detect_secrets]
+    others = [gitleaks, detect_secrets] if options.beside else []
     for name, fetch in (("crates", crates), ("pypi", pypi), ("npm", npm)):
         place = fetched(name, fetch)
         begun = time.monotonic()

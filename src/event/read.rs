@@ -7,7 +7,8 @@ impl Event {
     ///
     /// Fields of later versions are passed over, and their words are read as `Unknown`.
     pub fn read(line: &[u8]) -> Option<Self> {
-        let event: Self = serde_json::from_slice(line).ok()?;
+        // A text whose bytes were checked once is read faster than bytes, each string of which is checked by itself.
+        let event: Self = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
         (event.api_version == API_VERSION).then_some(event)
     }
 }

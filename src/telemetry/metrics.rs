@@ -588,8 +588,7 @@ mod tests {
 
     #[test]
     fn every_reason_for_a_closed_connection_is_documented() {
-        let table = include_str!("../../docs/metrics.md");
-        let documented: Vec<_> = table
+        let documented: Vec<_> = include_str!("../../docs/metrics.md")
             .lines()
             .skip_while(|line| *line != "## Why connections ended")
             .filter_map(|line| line.strip_prefix("| ")?.split(' ').next())
