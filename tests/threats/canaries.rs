@@ -7,7 +7,7 @@ use crate::support::upstream::{Reply, Step};
 use crate::support::{Upstream, directory};
 
 /// What an agent or a provider says, and nothing keeps.
-const NEVER: [&str; 14] = [
+const NEVER: [&str; 18] = [
     "canary-system",
     "canary-prompt",
     "canary-tool-result",
@@ -22,6 +22,10 @@ const NEVER: [&str; 14] = [
     "canary-thinking",
     "canary-answer",
     "canary-response-header",
+    "canary-browser",
+    "canary-baggage",
+    "canary-tracestate",
+    "x-canary-field",
 ];
 
 /// What events name, and neither the log, a metric nor a status. (A metric counts calls by the tool's name.)
@@ -50,9 +54,16 @@ fn assert_without(said: &[(&'static str, String)], canaries: &[&str]) {
     }
 }
 
+/// Secrets of either kind, put together here, so that no file holds them: one with a hash in events, and one without.
+fn secrets() -> [String; 2] {
+    [["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat(), ["Xk7", "pQz9vT2mLw4s"].concat()]
+}
+
 fn question() -> String {
+    let [token, password] = secrets();
+    let content = format!("canary-tool-result {token} postgres://user:{password}@db.example.com/x");
     let tool = json!({"name": "canary-tool", "description": "canary-description", "input_schema": {"type": "object"}});
-    let result = json!({"type": "tool_result", "tool_use_id": "toolu_0", "content": "canary-tool-result"});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_0", "content": content});
     let asked = json!({"type": "tool_use", "id": "toolu_0", "name": "canary-tool", "input": {"canary-parameter": "canary-input"}});
     json!({
         "model": "claude-sonnet-5", "max_tokens": 64, "stream": true, "system": "canary-system",
@@ -66,10 +77,14 @@ fn question() -> String {
     .to_string()
 }
 
-const HEADERS: [(&str, &str); 4] = [
+const HEADERS: [(&str, &str); 8] = [
     ("content-type", "application/json"),
     ("x-note", "canary-header"),
     ("cookie", "a=canary-cookie"),
+    ("user-agent", "canary-browser/1"),
+    ("baggage", "user=canary-baggage"),
+    ("tracestate", "vendor=canary-tracestate"),
+    ("x-canary-field", "1"),
     ("x-claude-code-session-id", "canary-session"),
 ];
 
@@ -135,6 +150,9 @@ fn everything(mut model: Model, file: &str, collector: &Upstream) -> Said {
         ("wal", bytes(&format!("{file}-wal")).unwrap_or_default()),
         ("query", run(&["ledger", "query", "--ledger", file])),
         ("show", run(&["ledger", "show", &id, "--ledger", file])),
+        ("test", run(&["ledger", "show", &id, "-o", "test", "--ledger", file])),
+        ("tail", run(&["ledger", "tail", "--ledger", file])),
+        ("stats", run(&["ledger", "stats", "--ledger", file, "--by", "session"])),
         ("sarif", run(&["ledger", "sarif", "--ledger", file])),
         ("learn", run(&["policy", "learn", "--min", "1", "--ledger", file])),
         ("diff", run(&["policy", "diff", policy, policy, "--ledger", file])),
@@ -174,6 +192,14 @@ fn no_word_of_a_conversation_stands_in_any_record() {
         assert_without(&said.records, &NEVER);
         assert_without(&said.others, &NEVER);
         assert_without(&said.others, &INPUT);
+        for secret in secrets() {
+            assert_without(&said.records, &[&secret]);
+            assert_without(&said.others, &[&secret]);
+        }
+        assert!(said.records[0].1.contains("gitlab-token"), "the token was found");
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secrets()[1].as_bytes());
+        let hash: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_without(&said.records, &[&hash]);
         let told: &[&str] = &["metrics", "ready", "status", "log"];
         let others: Vec<_> = said.others.into_iter().filter(|(place, _)| told.contains(place)).collect();
         assert_without(&others, &NAMED);
