@@ -14,6 +14,9 @@ pub const PLACEHOLDER: &str = "[postern:";
 const REASON: &str =
     "The value was withheld: leave that line as it is, or refer to the value by a variable or a file";
 
+const UNKNOWN: &str =
+    "A value was withheld, and only running the script would tell whether it writes what stands for it";
+
 /// Judges as another judge does, for an answer to a request in which secrets were replaced.
 pub struct Withheld(pub Arc<dyn Judge>);
 
@@ -31,6 +34,14 @@ pub fn complete(call: &ToolCall<'_>, verdict: CallVerdict) -> CallVerdict {
         return verdict;
     }
     CallVerdict::builtin("redacted-value", REASON)
+}
+
+/// What becomes of a call then whose input nobody can know before it runs: it may hold one.
+pub fn unknown(tool: &Tool<'_>, verdict: CallVerdict) -> CallVerdict {
+    if verdict.decision.denies() || !writes(tool) {
+        return verdict;
+    }
+    CallVerdict::builtin("redacted-value", UNKNOWN)
 }
 
 fn writes(tool: &Tool<'_>) -> bool {
@@ -72,11 +83,28 @@ impl Judge for Withheld {
         complete(call, self.0.complete(call))
     }
 
+    fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
+        unknown(tool, self.0.unknown(tool))
+    }
+
     fn facts_deny(&self) -> FactsDeny {
         self.0.facts_deny()
     }
 
     fn by_facts(&self, call: &SeenCall<'_>) -> ByFacts {
         self.0.by_facts(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_can_know_before_it_runs_is_not_written() {
+        let shell = Tool { kinds: &[Kind::Shell], ..Tool::named("exec") };
+        let denied = unknown(&shell, CallVerdict::allowed());
+        assert_eq!(denied.decision.rule_id(), "postern/builtin/redacted-value");
+        assert!(!unknown(&Tool::named("look_up"), CallVerdict::allowed()).decision.denies());
     }
 }

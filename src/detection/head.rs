@@ -1,12 +1,11 @@
 //! Searches the head of a request: its host, path, query and fields.
 
-use http::HeaderName;
 use http::request::Parts;
 
-use super::{Inspection, Site};
+use super::{Inspection, Settled, Site};
 use crate::call::Denial;
 use crate::dlp::Sight;
-use crate::policy::data_loss::{FindingAction, FindingPlace};
+use crate::policy::data_loss::FindingPlace;
 use crate::provider::request::is_plain;
 
 /// Words in the names of fields in which requests authenticate.
@@ -25,68 +24,52 @@ impl Inspection {
         let (host, path) = (self.host.to_string(), parts.uri.path());
         // A webhook's URL is a secret as a whole.
         let url = format!("{host}{path}");
-        let site = Site {
-            place: FindingPlace::Carrier,
-            role: None,
-            tool: None,
-            location: &|| "path".to_owned(),
-            where_: &|| "the path of the URL".to_owned(),
-        };
-        if url.len() >= self.detectors.shortest() {
-            let found = self.search(url.as_bytes(), Sight::Whole, &site)?;
-            *is_in_path = found.iter().any(|found| found.range.end > host.len());
-        }
-        let shortest = self.detectors.shortest();
-        for parameter in
-            parts.uri.query().unwrap_or_default().split('&').filter(|text| text.len() >= shortest)
-        {
+        let place = FindingPlace::Carrier;
+        let found = self.part(url.as_bytes(), place, &|| "path".to_owned(), "the path of the URL")?;
+        *is_in_path = found.iter().any(|found| found.range.end > host.len());
+        for parameter in parts.uri.query().unwrap_or_default().split('&') {
             let name = parameter.split('=').next().unwrap_or_default();
             let shown = if is_plain(name) { name } else { "#" };
-            let site = Site {
-                place: if carries(name) { FindingPlace::Carrier } else { FindingPlace::Rest },
-                role: None,
-                tool: None,
-                location: &|| format!("query/{shown}"),
-                where_: &|| "the query of the URL".to_owned(),
-            };
-            self.search(parameter.as_bytes(), Sight::Whole, &site)?;
+            let location = || format!("query/{shown}");
+            self.part(parameter.as_bytes(), place_of(name), &location, "the query of the URL")?;
         }
         Ok(())
     }
 
     fn fields(&mut self, parts: &Parts) -> Result<(), Denial> {
         for (number, (name, value)) in parts.headers.iter().enumerate() {
-            let shortest = self.detectors.shortest();
-            let name_holds = name.as_str().len() >= shortest && self.name(name, number)?;
-            if value.len() < shortest {
-                continue;
-            }
-            let is_shown = is_plain(name.as_str()) && !name_holds;
-            let shown = || if is_shown { name.to_string() } else { format!("#{number}") };
-            let site = Site {
-                place: if carries(name.as_str()) { FindingPlace::Carrier } else { FindingPlace::Rest },
-                role: None,
-                tool: None,
-                location: &|| format!("header/{}", shown()),
-                where_: &|| "a field of the request's head".to_owned(),
-            };
-            self.search(value.as_bytes(), Sight::Whole, &site)?;
+            let by_number = || format!("header/#{number}");
+            let text = name.as_str().as_bytes();
+            let in_name = "the name of a field of the request's head";
+            let found = self.part(text, FindingPlace::Rest, &by_number, in_name)?;
+            let is_shown = is_plain(name.as_str()) && found.is_empty();
+            let location = || if is_shown { format!("header/{name}") } else { by_number() };
+            let in_value = "a field of the request's head";
+            self.part(value.as_bytes(), place_of(name.as_str()), &location, in_value)?;
         }
         Ok(())
     }
 
-    /// Searches the name of a field. Whether something was found.
-    fn name(&mut self, name: &HeaderName, number: usize) -> Result<bool, Denial> {
-        let site = Site {
-            place: FindingPlace::Rest,
-            role: None,
-            tool: None,
-            location: &|| format!("header/#{number}"),
-            where_: &|| "the name of a field of the request's head".to_owned(),
-        };
-        let found = self.search(name.as_str().as_bytes(), Sight::Whole, &site)?;
-        Ok(found.iter().any(|found| found.action > FindingAction::Allow))
+    /// Searches a part of the head.
+    fn part(
+        &mut self,
+        text: &[u8],
+        place: FindingPlace,
+        location: &dyn Fn() -> String,
+        described: &str,
+    ) -> Result<Vec<Settled>, Denial> {
+        if text.len() < self.detectors.shortest() {
+            return Ok(Vec::new());
+        }
+        let described = || described.to_owned();
+        let site = Site { place, role: None, tool: None, location, described: &described };
+        self.search(text, Sight::Whole, &site)
     }
+}
+
+/// Where a field or a parameter of this name is.
+fn place_of(name: &str) -> FindingPlace {
+    if carries(name) { FindingPlace::Carrier } else { FindingPlace::Rest }
 }
 
 /// Whether requests authenticate in a field or parameter of this name.

@@ -20,7 +20,7 @@ use joined::Neighbours;
 use crate::call::{Denial, Role};
 use crate::decision::Decision;
 use crate::digest::hex;
-use crate::dlp::{BoundReached, Budget, Confidence, Detectors, Match, Sight, StreamMatch};
+use crate::dlp::{BoundReached, Budget, Coding, Confidence, Detector, Detectors, Match, Sight, StreamMatch};
 use crate::event::Finding;
 use crate::name::host::Host;
 use crate::policy::Policy;
@@ -63,8 +63,8 @@ struct Site<'a> {
     tool: Option<&'a str>,
     /// As events tell it; asked for where something was found.
     location: &'a dyn Fn() -> String,
-    /// For whoever reads why it was denied, such as ` of message 3`.
-    where_: &'a dyn Fn() -> String,
+    /// For whoever reads why it was denied, such as `the result of Read in message 3`.
+    described: &'a dyn Fn() -> String,
 }
 
 /// A finding in a text, and what becomes of it.
@@ -167,19 +167,15 @@ pub fn settle_streamed(
     if action == FindingAction::Allow {
         return None;
     }
-    let finding = Finding {
-        detector: found.detector.clone().into(),
-        kind: SECRETS.into(),
-        confidence: confidence.as_str().into(),
+    let told = Told {
+        detector,
+        confidence,
         checksum: found.checksum,
-        location: "body".to_owned(),
-        at: found.range.start,
-        length: found.range.end - found.range.start,
-        decoded: found.decoded.iter().map(|coding| coding.as_str().into()).collect(),
-        action: action.as_str().into(),
-        sha256: found.is_rigid.then(|| hex(&found.sha256)),
-        ..Finding::default()
+        range: found.range.clone(),
+        decoded: &found.decoded,
+        sha256: &found.sha256,
     };
+    let finding = Finding { location: "body".to_owned(), ..told.finding(action) };
     let reason = format!("The body holds a secret ({}) at byte {}", found.detector, found.range.start);
     Some((finding, action, decision.map(|decision| Decision { reason: Some(reason.into()), ..decision })))
 }
@@ -187,20 +183,48 @@ pub fn settle_streamed(
 /// The kind of findings that are secrets.
 const SECRETS: &str = "Secrets";
 
+/// What an event tells of a finding, wherever it stands.
+struct Told<'a> {
+    detector: &'a Detector,
+    confidence: Confidence,
+    checksum: Option<bool>,
+    range: Range<u64>,
+    decoded: &'a [Coding],
+    sha256: &'a [u8; 32],
+}
+
+impl Told<'_> {
+    fn finding(self, action: FindingAction) -> Finding {
+        Finding {
+            detector: self.detector.id.clone().into(),
+            kind: SECRETS.into(),
+            confidence: self.confidence.as_str().into(),
+            checksum: self.checksum,
+            at: self.range.start,
+            length: self.range.end - self.range.start,
+            decoded: self.decoded.iter().map(|coding| coding.as_str().into()).collect(),
+            action: action.as_str().into(),
+            // Of others it could be guessed.
+            sha256: self.detector.is_rigid.then(|| hex(self.sha256)),
+            ..Finding::default()
+        }
+    }
+}
+
 fn fact(found: &Match<'_>, site: &Site<'_>, action: FindingAction) -> Finding {
-    Finding {
-        detector: found.detector.id.clone().into(),
-        kind: SECRETS.into(),
-        confidence: found.confidence.as_str().into(),
+    let told = Told {
+        detector: found.detector,
+        confidence: found.confidence,
         checksum: found.checksum,
+        range: found.range.start as u64..found.range.end as u64,
+        decoded: &found.decoded,
+        sha256: &found.sha256,
+    };
+    Finding {
         role: site.role.map(|role| role.as_str().into()),
         tool: site.tool.map(str::to_owned),
         location: (site.location)(),
-        at: found.range.start as u64,
-        length: found.range.len() as u64,
-        decoded: found.decoded.iter().map(|coding| coding.as_str().into()).collect(),
-        action: action.as_str().into(),
-        sha256: found.detector.is_rigid.then(|| hex(&found.sha256)),
+        ..told.finding(action)
     }
 }
 
@@ -209,7 +233,7 @@ fn reason(detector: &str, site: &Site<'_>) -> String {
     format!(
         "A secret ({detector}) stands in {} ({}). Take it out (rewind to before it), or allow this value by its hash \
          (dataLoss.allow)",
-        (site.where_)(),
+        (site.described)(),
         (site.location)()
     )
 }

@@ -87,7 +87,7 @@ impl Inspection {
             role: Some(text.role),
             tool,
             location: &|| text.place.to_string(),
-            where_: &|| described(text, tool),
+            described: &|| described(text, tool),
         };
         self.search(words.as_bytes(), sight, &site)
     }
@@ -136,7 +136,7 @@ impl Inspection {
             role: Some(text.role),
             tool: None,
             location: &|| text.place.to_string(),
-            where_: &|| "two texts that follow each other".to_owned(),
+            described: &|| "two texts that follow each other".to_owned(),
         };
         for found in &divided {
             self.settle(found, &site);

@@ -26,7 +26,6 @@ const FIRST: u64 = 512;
 pub struct StreamMatch {
     /// The detector's id.
     pub detector: String,
-    pub is_rigid: bool,
     pub confidence: Confidence,
     pub checksum: Option<bool>,
     /// Where it stands, counted from the beginning of the whole text.
@@ -201,7 +200,6 @@ impl StreamScanner {
         }
         self.findings.push(StreamMatch {
             detector: detector.clone(),
-            is_rigid: found.detector.is_rigid,
             confidence: found.confidence,
             checksum: found.checksum,
             range,

@@ -93,7 +93,8 @@ impl Judge for PolicyInForce {
     }
 
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {
-        self.snapshot().unknown(tool)
+        let verdict = self.snapshot().unknown(tool);
+        if self.withholds() { withheld::unknown(tool, verdict) } else { verdict }
     }
 
     fn facts_deny(&self) -> FactsDeny {

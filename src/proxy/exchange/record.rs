@@ -159,12 +159,11 @@ impl Record {
         for (detector, action) in &inspected.actions {
             self.session.gateway.metrics.dlp_finding(detector, action.as_str());
         }
-        self.findings.extend(inspected.findings);
-        self.findings.truncate(MOST_FINDINGS);
+        self.found(inspected.findings);
         self.emit_audits(inspected.recorded);
     }
 
-    /// Takes what was found in a body that was taken in whole.
+    /// Takes what was found in the request.
     pub(super) fn found(&mut self, findings: Vec<event::Finding>) {
         self.findings.extend(findings);
         self.findings.truncate(MOST_FINDINGS);
@@ -182,7 +181,9 @@ impl Record {
 
     /// What was found in a body on its way, since this was asked last.
     fn streamed(&self) -> Vec<event::Finding> {
-        self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default()
+        let mut findings = self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default();
+        findings.truncate(MOST_FINDINGS);
+        findings
     }
 
     /// Keeps the exchange's reservation until its end.

@@ -111,7 +111,7 @@ mod tests {
             "/home/a/.aws/credentials",
             "/proc/self/environ",
             "/var/run/secrets/k/token",
-            "/root/.kube/config",
+            "/home/a/.kube/config",
         ] {
             assert_eq!(group(path), Some(DetectorGroup::ProtectedPaths), "{path}");
         }
