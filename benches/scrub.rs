@@ -7,8 +7,8 @@ use bytes::Bytes;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use postern::filter::Rewrite;
-use postern::filter::scrub::{Scrubber, SecretMatcher};
-use postern::secret::Secret;
+use postern::filter::scrub::Scrubber;
+use postern::secret::{Secret, SecretMatcher};
 
 /// What one read from a socket brings at most.
 const CHUNK: usize = 16 * 1024;

@@ -61,11 +61,15 @@ fn of_cluster(object: &Value) -> Vec<Problem> {
         let message = format!("a policy's name has at most {MOST_NAME} characters: choose a shorter one");
         problems.push(Problem::at("metadata.name", message));
     }
-    let credentials = object["spec"]["credentials"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (number, credential) in credentials.iter().enumerate() {
-        for source in ["fromEnv", "fromFile"].into_iter().filter(|source| credential.get(source).is_some()) {
-            let message = "is for files on a laptop: in a cluster the key is in a Secret, named by `secretKeyRef: {name, key}`";
-            problems.push(Problem::at(format!("spec.credentials[{number}].{source}"), message));
+    let spec = &object["spec"];
+    for (list, items) in
+        [("credentials", &spec["credentials"]), ("dataLoss.values", &spec["dataLoss"]["values"])]
+    {
+        for (number, item) in items.as_array().map(Vec::as_slice).unwrap_or_default().iter().enumerate() {
+            for source in ["fromEnv", "fromFile"].into_iter().filter(|source| item.get(source).is_some()) {
+                let message = "is for files on a laptop: in a cluster it is in a Secret, named by `secretKeyRef: {name, key}`";
+                problems.push(Problem::at(format!("spec.{list}[{number}].{source}"), message));
+            }
         }
     }
     problems

@@ -24,7 +24,7 @@ pub(super) type Constraint = (String, Value);
 
 /// The constraints of a policy's spec.
 pub(super) fn of_spec() -> Vec<Constraint> {
-    [whole(), destinations(), tools(), conditions(), rules(), credentials()].concat()
+    [whole(), destinations(), tools(), conditions(), rules(), credentials(), data_loss()].concat()
 }
 
 /// The constraints of a selector.
@@ -238,10 +238,6 @@ fn credentials() -> Vec<Constraint> {
         ),
         ("ports", some(64)),
         ("ports[]", port()),
-        ("secretKeyRef", json!({"required": ["name", "key"], "x-kubernetes-map-type": "atomic"})),
-        ("secretKeyRef.name", json!({"minLength": 1, "maxLength": 253})),
-        ("secretKeyRef.key", json!({"minLength": 1, "maxLength": 253})),
-        ("secretKeyRef.namespace", json!({"minLength": 1, "maxLength": 63, "pattern": LABEL})),
         ("placeholder", json!({"minLength": 8, "maxLength": 256, "pattern": "^[!-~]*$"})),
         ("sigV4", json!({"required": ["service", "region"]})),
         ("sigV4.service", word()),
@@ -249,6 +245,44 @@ fn credentials() -> Vec<Constraint> {
     ];
     let mut constraints = vec![("credentials".to_owned(), named())];
     constraints.extend(under("credentials[]", fields));
+    constraints.extend(under("credentials[]", secret()));
+    constraints
+}
+
+/// Of a reference to a Secret.
+fn secret() -> [(&'static str, Value); 4] {
+    [
+        ("secretKeyRef", json!({"required": ["name", "key"], "x-kubernetes-map-type": "atomic"})),
+        ("secretKeyRef.name", json!({"minLength": 1, "maxLength": 253})),
+        ("secretKeyRef.key", json!({"minLength": 1, "maxLength": 253})),
+        ("secretKeyRef.namespace", json!({"minLength": 1, "maxLength": 63, "pattern": LABEL})),
+    ]
+}
+
+fn data_loss() -> Vec<Constraint> {
+    let rules = json!([rule(
+        "has(self.secretKeyRef)",
+        "",
+        "in a cluster a value has `secretKeyRef: {name, key}`; `fromEnv` and `fromFile` are for files on a laptop"
+    )]);
+    let unique =
+        || json!({"maxItems": 32, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
+    let mut constraints = of_strings([
+        ("dataLoss.allow", json!({"maxItems": MOST_ENTRIES})),
+        ("dataLoss.allow[]", json!({"required": ["detector", "sha256"]})),
+        ("dataLoss.allow[].sha256", json!({"pattern": "^[0-9a-fA-F]{64}$"})),
+        ("dataLoss.home", json!({"maxItems": 64})),
+        ("dataLoss.home[]", json!({"required": ["detector", "hosts"]})),
+        ("dataLoss.home[].hosts", some(64)),
+        ("dataLoss.patterns", unique()),
+        ("dataLoss.patterns[]", json!({"required": ["name", "regex"]})),
+        ("dataLoss.patterns[].name", name()),
+        ("dataLoss.patterns[].regex", json!({"minLength": 3, "maxLength": 1024})),
+        ("dataLoss.values", unique()),
+        ("dataLoss.values[]", json!({"required": ["name"], "x-kubernetes-validations": rules})),
+        ("dataLoss.values[].name", name()),
+    ]);
+    constraints.extend(under("dataLoss.values[]", secret()));
     constraints
 }
 

@@ -115,6 +115,9 @@ fn root(kind: &ResourceKind) -> Value {
     })
 }
 
+/// The lists whose items name Secrets.
+const SECRET_LISTS: [&str; 2] = ["credentials[]", "dataLoss.values[]"];
+
 fn spec(kind: &ResourceKind) -> Value {
     let mut spec = structural::<Spec>(Unknown::Kept);
     let mut constraints = constraints::of_spec();
@@ -123,10 +126,14 @@ fn spec(kind: &ResourceKind) -> Value {
         constraints.extend(constraints::of_selector("namespaceSelector"));
     } else {
         leave_out(&mut spec, "", "namespaceSelector");
-        leave_out(&mut spec, "credentials[].secretKeyRef", "namespace");
+        for list in SECRET_LISTS {
+            leave_out(&mut spec, &format!("{list}.secretKeyRef"), "namespace");
+        }
     }
     for source in ["fromEnv", "fromFile"] {
-        leave_out(&mut spec, "credentials[]", source);
+        for list in SECRET_LISTS {
+            leave_out(&mut spec, list, source);
+        }
     }
     for (path, constraint) in constraints {
         constrain(&mut spec, &path, constraint);

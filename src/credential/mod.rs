@@ -8,6 +8,7 @@ mod env;
 mod fetch;
 mod file;
 pub mod minting;
+mod named;
 pub mod placement;
 mod shape;
 mod sighting;
@@ -24,17 +25,24 @@ use zeroize::Zeroizing;
 pub use access_key::{AccessKey, NoAccessKey};
 
 use crate::decision::RuleId;
-use crate::filter::scrub::SecretMatcher;
+use crate::dlp::{GATEWAY_CREDENTIAL, KnownValue, KnownValues};
 use crate::policy::credential::{Credential, Source};
+use crate::policy::data_loss::NamedValue;
 use crate::problem::{Problem, is_passing};
 use crate::secret::Secret;
+use crate::secret::SecretMatcher;
 use env::FromEnv;
 use fetch::{Fetch, Nowhere, Unavailable};
 use file::FromFile;
+use named::{HeldNames, NamedValues};
 
-/// The values of a policy's credentials. Reading one is a lookup in the current snapshot; no lock is taken.
+/// Reads the gateway's environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The values of a policy's credentials, and those that must not leave. Reading one is a lookup in the current snapshot; no lock is taken.
 pub struct Store {
     sources: Vec<SourcedCredential>,
+    named: NamedValues,
     values: ArcSwap<Values>,
 }
 
@@ -55,7 +63,10 @@ struct SourcedCredential {
 #[derive(Default)]
 struct Values {
     held: BTreeMap<RuleId, HeldValue>,
+    named: HeldNames,
     needles: Arc<SecretMatcher>,
+    known: Arc<KnownValues>,
+    missing: Vec<Arc<NamedValue>>,
     problems: Vec<Problem>,
 }
 
@@ -76,21 +87,22 @@ enum CredentialValue {
 }
 
 impl Store {
-    /// Reads the value of every credential. `directory` is where mounted ones stand, one file per credential
-    /// name; `env` reads the gateway's environment. What cannot be read is told by [`Store::problems`].
+    /// Reads the value of every credential, and those that must not leave. `directory` is where mounted ones stand, one
+    /// file per name. What cannot be read is told by [`Store::problems`].
     pub fn load(
-        credentials: &[Arc<Credential>],
+        (credentials, named): (&[Arc<Credential>], &[Arc<NamedValue>]),
         directory: Option<&Path>,
-        env: &dyn Fn(&str) -> Option<String>,
+        env: Environment<'_>,
     ) -> Self {
         let sources = credentials
             .iter()
             .map(|credential| SourcedCredential {
                 credential: Arc::clone(credential),
-                source: source(credential, directory, env),
+                source: source(&credential.source, &credential.name, directory, env),
             })
             .collect();
-        let store = Self { sources, values: ArcSwap::default() };
+        let named = NamedValues::of(named, directory, env);
+        let store = Self { sources, named, values: ArcSwap::default() };
         store.refresh();
         store
     }
@@ -110,7 +122,9 @@ impl Store {
             }
         }
         let needles = Arc::new(needles(&held));
-        self.values.store(Arc::new(Values { held, needles, problems: Vec::new() }));
+        let named = before.named.clone();
+        let known = Arc::new(self.known_values(&held, &named, before.known.generation + 1));
+        self.values.store(Arc::new(Values { held, named, needles, known, ..Values::default() }));
         self.refresh();
         self
     }
@@ -136,10 +150,36 @@ impl Store {
             }
             held.extend(last.map(|last| (id.clone(), last.clone())));
         }
+        let looked = self.named.look(&before.named);
+        refreshed.problems.extend(looked.problems);
         let unchanged = refreshed.changed.is_empty();
         let needles = if unchanged { Arc::clone(&before.needles) } else { Arc::new(needles(&held)) };
-        self.values.store(Arc::new(Values { held, needles, problems: refreshed.problems.clone() }));
+        let known = if unchanged && !looked.changed {
+            Arc::clone(&before.known)
+        } else {
+            Arc::new(self.known_values(&held, &looked.held, before.known.generation + 1))
+        };
+        let (named, missing, problems) = (looked.held, looked.missing, refreshed.problems.clone());
+        self.values.store(Arc::new(Values { held, named, needles, known, missing, problems }));
         refreshed
+    }
+
+    /// The keys in force and the values that are named, to be searched for in what leaves.
+    fn known_values(
+        &self,
+        held: &BTreeMap<RuleId, HeldValue>,
+        named: &HeldNames,
+        generation: u64,
+    ) -> KnownValues {
+        let keys = self.sources.iter().filter_map(|SourcedCredential { credential, .. }| {
+            let values = held.get(&credential.id)?.all();
+            Some(KnownValue {
+                id: GATEWAY_CREDENTIAL.to_owned(),
+                home: credential.hosts.iter().map(ToString::to_string).collect(),
+                secrets: values.flat_map(CredentialValue::secrets).cloned().collect(),
+            })
+        });
+        KnownValues::new(keys.chain(named.known()).collect(), generation)
     }
 
     /// The current value of a credential that is put into requests; `None` where there never was a good one.
@@ -162,6 +202,34 @@ impl Store {
     /// when a value changes, and shared by all exchanges.
     pub fn needles(&self) -> Arc<SecretMatcher> {
         Arc::clone(&self.values.load().needles)
+    }
+
+    /// Finds in what leaves every value that must not: built when one changes.
+    pub fn known(&self) -> Arc<KnownValues> {
+        Arc::clone(&self.values.load().known)
+    }
+
+    /// A value that must not leave and is not known, so that nothing can be searched for it.
+    pub fn missing(&self) -> Option<Arc<NamedValue>> {
+        self.values.load().missing.first().cloned()
+    }
+
+    /// The problems of values without which a policy does not come into force: of variables and files that it names, which
+    /// are there before it. Others may be mounted later.
+    pub fn policy_problems(&self) -> Vec<Problem> {
+        let values = self.values.load();
+        let is_written = |value: &&Arc<NamedValue>| value.source != Source::Mounted;
+        let missing = values.missing.iter().filter(is_written);
+        missing
+            .filter_map(|value| {
+                let place = value.problem(String::new());
+                values
+                    .problems
+                    .iter()
+                    .find(|problem| (&problem.path, &problem.file) == (&place.path, &place.file))
+            })
+            .cloned()
+            .collect()
     }
 
     /// What was wrong with sources at the last look, for readiness and the status.
@@ -202,6 +270,12 @@ impl SourcedCredential {
     }
 }
 
+impl HeldValue {
+    fn all(&self) -> impl Iterator<Item = &CredentialValue> {
+        [Some(&self.present), self.previous.as_ref()].into_iter().flatten()
+    }
+}
+
 impl CredentialValue {
     /// The texts that an answer must not show.
     fn secrets(&self) -> impl Iterator<Item = &Arc<Secret>> {
@@ -213,15 +287,11 @@ impl CredentialValue {
     }
 }
 
-/// One line per source that users can write.
-fn source(
-    credential: &Credential,
-    directory: Option<&Path>,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> Box<dyn Fetch> {
-    match (&credential.source, directory) {
-        (Source::Mounted, Some(directory)) => Box::new(FromFile { path: directory.join(&credential.name) }),
-        (Source::Mounted, None) => Box::new(Nowhere(credential.name.clone())),
+/// One line per source that users can write. `name` is that of a mounted file.
+fn source(source: &Source, name: &str, directory: Option<&Path>, env: Environment<'_>) -> Box<dyn Fetch> {
+    match (source, directory) {
+        (Source::Mounted, Some(directory)) => Box::new(FromFile { path: directory.join(name) }),
+        (Source::Mounted, None) => Box::new(Nowhere(name.to_owned())),
         (Source::File(path), _) => Box::new(FromFile { path: path.clone() }),
         (Source::Env(variable), _) => {
             Box::new(FromEnv { variable: variable.clone(), value: env(variable).map(Zeroizing::new) })
@@ -230,13 +300,8 @@ fn source(
 }
 
 fn needles(held: &BTreeMap<RuleId, HeldValue>) -> SecretMatcher {
-    let secrets: Vec<_> = held
-        .values()
-        .flat_map(|held| [Some(&held.present), held.previous.as_ref()])
-        .flatten()
-        .flat_map(CredentialValue::secrets)
-        .cloned()
-        .collect();
+    let secrets: Vec<_> =
+        held.values().flat_map(HeldValue::all).flat_map(CredentialValue::secrets).cloned().collect();
     SecretMatcher::new(&secrets)
 }
 

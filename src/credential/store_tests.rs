@@ -42,7 +42,7 @@ fn every_source_gives_its_value_without_the_trailing_newline() {
         credential("env", Source::Env("LLM_KEY".to_owned())),
     ];
     let env = |name: &str| (name == "LLM_KEY").then(|| "value-of-env".to_owned());
-    let store = Store::load(&all, Some(directory.path()), &env);
+    let store = Store::load((&all, &[]), Some(directory.path()), &env);
     for credential in &all {
         assert_eq!(value(&store, credential).unwrap(), format!("value-of-{}", credential.name));
     }
@@ -63,7 +63,7 @@ fn what_cannot_be_used_is_told_by_its_credential_and_place_without_the_value() {
     let names = ["empty", "short", "large", "broken", "same", "folder", "missing"];
     let mut all: Vec<_> = names.iter().map(|name| credential(name, Source::Mounted)).collect();
     all.push(credential("unset", Source::Env("NOT_SET".to_owned())));
-    let store = Store::load(&all, Some(directory.path()), &|_| None);
+    let store = Store::load((&all, &[]), Some(directory.path()), &|_| None);
     let problems: Vec<String> = store.problems().iter().map(ToString::to_string).collect();
     let expected = [
         "is empty",
@@ -82,7 +82,7 @@ fn what_cannot_be_used_is_told_by_its_credential_and_place_without_the_value() {
         assert!(!problem.contains("canary"), "{problem}");
         assert_eq!(value(&store, credential), None);
     }
-    let nowhere = Store::load(&all[..1], None, &|_| None);
+    let nowhere = Store::load((&all[..1], &[]), None, &|_| None);
     assert!(nowhere.problems()[0].message.contains("credentials.directory is not written"));
 }
 
@@ -96,7 +96,7 @@ fn an_access_key_is_read_kept_and_scrubbed_in_all_its_parts() {
     write(
         r#"{"accessKeyId": "AKIDEXAMPLE", "secretAccessKey": "first-secret", "sessionToken": "session-one"}"#,
     );
-    let store = Store::load(&all, Some(directory.path()), &|_| None);
+    let store = Store::load((&all, &[]), Some(directory.path()), &|_| None);
     assert_eq!(store.problems(), []);
     assert!(store.access_key(&all[0]).is_some() && store.secret(&all[0]).is_none());
     let text = "AKIDEXAMPLE first-secret session-one";
@@ -120,7 +120,7 @@ fn an_access_key_is_read_kept_and_scrubbed_in_all_its_parts() {
     // The same source, read as a plain key, is another value.
     write("plain-value-7");
     let plain = [credential("aws", Source::Mounted)];
-    let next = Store::load(&plain, Some(directory.path()), &|_| None).after(&store);
+    let next = Store::load((&plain, &[]), Some(directory.path()), &|_| None).after(&store);
     assert_eq!(value(&next, &plain[0]).as_deref(), Some("plain-value-7"));
     assert!(next.access_key(&plain[0]).is_none());
 }
@@ -152,7 +152,7 @@ impl Volume {
 fn the_switch_of_a_secret_volume_is_seen_and_the_value_before_stays_scrubbed() {
     let volume = Volume::new("value-one");
     let all = [credential("llm", Source::Mounted)];
-    let store = Store::load(&all, Some(&volume.path()), &|_| None);
+    let store = Store::load((&all, &[]), Some(&volume.path()), &|_| None);
     let needles = store.needles();
     assert_eq!(store.refresh(), Refreshed::default());
     assert!(Arc::ptr_eq(&needles, &store.needles()), "nothing is built where nothing changed");
@@ -167,7 +167,7 @@ fn the_switch_of_a_secret_volume_is_seen_and_the_value_before_stays_scrubbed() {
 fn the_last_good_value_stays_until_there_is_a_good_one() {
     let volume = Volume::new("value-one");
     let all = [credential("llm", Source::Mounted)];
-    let store = Store::load(&all, Some(&volume.path()), &|_| None);
+    let store = Store::load((&all, &[]), Some(&volume.path()), &|_| None);
     volume.switch("..2", "");
     let refreshed = store.refresh();
     assert!(refreshed.changed.is_empty());
@@ -176,13 +176,13 @@ fn the_last_good_value_stays_until_there_is_a_good_one() {
     assert_eq!(value(&store, &all[0]).as_deref(), Some("value-one"));
 
     // A new policy keeps it too, but not for another source of the same name.
-    let next = Store::load(&all, Some(&volume.path()), &|_| None);
+    let next = Store::load((&all, &[]), Some(&volume.path()), &|_| None);
     assert_eq!(value(&next, &all[0]), None);
     let next = next.after(&store);
     assert_eq!(value(&next, &all[0]).as_deref(), Some("value-one"));
     assert_eq!(scrubbed(&next, "value-one"), "*********");
     let other = [credential("llm", Source::Env("LLM_KEY".to_owned()))];
-    assert_eq!(value(&Store::load(&other, None, &|_| None).after(&store), &other[0]), None);
+    assert_eq!(value(&Store::load((&other, &[]), None, &|_| None).after(&store), &other[0]), None);
 
     volume.switch("..3", "value-three");
     assert!(store.refresh().problems.is_empty());

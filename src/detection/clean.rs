@@ -9,6 +9,16 @@ use quick_cache::sync::Cache;
 /// How many texts are remembered.
 const MOST: usize = 65_536;
 
+/// A way in which a text may be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Way {
+    /// As JSON writes it.
+    Whole,
+    Sealed,
+    /// As it is.
+    Name,
+}
+
 /// Texts in which nothing was found under one policy.
 pub struct CleanTexts {
     texts: Cache<u128, ()>,
@@ -22,15 +32,16 @@ impl Default for CleanTexts {
 }
 
 impl CleanTexts {
-    /// The name of a text. `sight` tells apart ways in which a text may be searched.
-    pub(super) fn key(&self, text: &[u8], sight: u8) -> u128 {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((sight, text))));
+    /// The name of a text. `way` tells apart ways in which a text may be searched.
+    pub(super) fn key(&self, text: &[u8], way: (u64, Way)) -> u128 {
+        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((way, text))));
         one << 64 | other
     }
 
     /// The name of two texts that follow each other.
-    pub(super) fn key_of_seam(&self, before: &[u8], behind: &[u8]) -> u128 {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((before, behind))));
+    pub(super) fn key_of_seam(&self, generation: u64, before: &[u8], behind: &[u8]) -> u128 {
+        let [one, other] =
+            self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((generation, before, behind))));
         one << 64 | other
     }
 

@@ -12,21 +12,20 @@ use crate::provider::request::is_plain;
 const CARRIERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
 
 impl Inspection {
-    /// Searches a head. Returns whether a secret stands in its path, which must not be recorded then, and the denial if it
-    /// must not go on.
-    pub fn head(&mut self, parts: &Parts) -> (bool, Result<(), Denial>) {
-        let mut is_in_path = false;
-        let searched = self.target(parts, &mut is_in_path).and_then(|()| self.fields(parts));
-        (is_in_path, searched.and_then(|()| self.denied()))
+    /// Searches a head.
+    ///
+    /// # Errors
+    /// It must not go on.
+    pub fn head(&mut self, parts: &Parts) -> Result<(), Denial> {
+        self.target(parts).and_then(|()| self.fields(parts)).and_then(|()| self.denied())
     }
 
-    fn target(&mut self, parts: &Parts, is_in_path: &mut bool) -> Result<(), Denial> {
+    fn target(&mut self, parts: &Parts) -> Result<(), Denial> {
         let (host, path) = (self.host.to_string(), parts.uri.path());
         // A webhook's URL is a secret as a whole.
         let url = format!("{host}{path}");
         let place = FindingPlace::Carrier;
-        let found = self.part(url.as_bytes(), place, &|| "path".to_owned(), "the path of the URL")?;
-        *is_in_path = found.iter().any(|found| found.range.end > host.len());
+        self.part(url.as_bytes(), place, &|| "path".to_owned(), "the path of the URL")?;
         for parameter in parts.uri.query().unwrap_or_default().split('&') {
             let name = parameter.split('=').next().unwrap_or_default();
             let shown = if is_plain(name) { name } else { "#" };
@@ -58,7 +57,7 @@ impl Inspection {
         location: &dyn Fn() -> String,
         described: &str,
     ) -> Result<Vec<Settled>, Denial> {
-        if text.len() < self.detectors.shortest() {
+        if text.len() < self.terms.shortest() {
             return Ok(Vec::new());
         }
         let described = || described.to_owned();

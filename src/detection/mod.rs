@@ -7,6 +7,7 @@
 mod clean;
 mod head;
 mod joined;
+mod names;
 mod request;
 
 use std::borrow::Cow;
@@ -16,15 +17,16 @@ use std::sync::Arc;
 
 pub use clean::CleanTexts;
 use joined::Neighbours;
+pub use names::ShownNames;
 
 use crate::call::{Denial, Role};
-use crate::decision::Decision;
+use crate::decision::{Decision, Verdict};
 use crate::digest::hex;
-use crate::dlp::{BoundReached, Budget, Coding, Confidence, Detector, Detectors, Match, Sight, StreamMatch};
+use crate::dlp::{BoundReached, Budget, Coding, Confidence, Detector, Match, Search, Sight, StreamMatch};
 use crate::event::Finding;
 use crate::name::host::Host;
 use crate::policy::Policy;
-use crate::policy::data_loss::{AskedFinding, FindingAction, FindingPlace, FindingVerdict};
+use crate::policy::data_loss::{AskedFinding, FindingAction, FindingPlace, FindingVerdict, NamedValue};
 
 /// How many decisions of one request are recorded beside its own.
 const MOST_RECORDED: usize = 8;
@@ -32,7 +34,7 @@ const MOST_RECORDED: usize = 8;
 /// The search of one request.
 pub struct Inspection {
     policy: Arc<Policy>,
-    detectors: Arc<Detectors>,
+    terms: Search,
     host: Host,
     /// Whether the request has a key of the gateway's, so that the provider vouches for what the model wrote.
     is_vouched: bool,
@@ -76,11 +78,10 @@ struct Settled {
 }
 
 impl Inspection {
-    /// The search of a request to a host; none where every policy allows secrets. `bytes` is how many its body has, of
-    /// which `most` are decoded.
-    pub fn of(policy: &Arc<Policy>, host: &Host, (bytes, most): (usize, usize)) -> Option<Self> {
-        Some(Self {
-            detectors: Arc::clone(policy.detectors()?),
+    /// The search of a request to a host. `bytes` is how many its body has, of which `most` are decoded.
+    pub fn of(policy: &Arc<Policy>, terms: Search, host: &Host, (bytes, most): (usize, usize)) -> Self {
+        Self {
+            terms,
             policy: Arc::clone(policy),
             host: host.clone(),
             is_vouched: false,
@@ -90,13 +91,24 @@ impl Inspection {
             inspected: Inspected::default(),
             denial: None,
             redacted: BTreeSet::new(),
-        })
+        }
     }
 
     /// The same for a request to a model. `is_vouched`: it has a key of the gateway's.
     #[must_use]
     pub fn of_model(self, is_vouched: bool, clean: Option<Arc<CleanTexts>>) -> Self {
         Self { is_vouched, clean, ..self }
+    }
+
+    /// The same where a value that must not leave is not known: the request goes no further.
+    #[must_use]
+    pub fn lacking(mut self, missing: Option<&NamedValue>) -> Self {
+        if let Some(missing) = missing {
+            let decision = Decision::by(missing.rule.clone(), Verdict::Deny, "");
+            let decision = if self.policy.audit_only() { decision.into_would_deny() } else { decision };
+            self.decided(Some(decision), || missing.unsearched());
+        }
+        self
     }
 
     /// What was found. The search may go on.
@@ -106,9 +118,9 @@ impl Inspection {
 
     /// Searches a text.
     fn search(&mut self, text: &[u8], sight: Sight, site: &Site<'_>) -> Result<Vec<Settled>, Denial> {
-        let detectors = Arc::clone(&self.detectors);
+        let terms = self.terms.clone();
         let mut found = Vec::new();
-        let searched = detectors.scan(text, sight, &mut self.budget, &mut found);
+        let searched = terms.scan(text, sight, &mut self.budget, &mut found);
         let settled = found.iter().filter_map(|found| self.settle(found, site)).collect();
         searched.map_err(bound)?;
         Ok(settled)
@@ -156,11 +168,11 @@ impl Inspection {
 /// denied or would be.
 pub fn settle_streamed(
     policy: &Policy,
-    detectors: &Detectors,
+    terms: &Search,
     host: &Host,
     found: &StreamMatch,
 ) -> Option<(Finding, FindingAction, Option<Decision>)> {
-    let detector = detectors.iter().find(|detector| detector.id == found.detector)?;
+    let detector = terms.detector(&found.detector)?;
     let (place, confidence) = (FindingPlace::Rest, found.confidence);
     let asked = AskedFinding { detector, confidence, sha256: &found.sha256, place, host };
     let FindingVerdict { action, decision } = policy.judge_finding(&asked);

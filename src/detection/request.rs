@@ -1,8 +1,8 @@
 //! Looks at each text of a request to a model, and decides once all were looked at.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use super::clean::Way;
 use super::joined::Ends;
 use super::{Inspection, Settled, Site};
 use crate::call::withheld::PLACEHOLDER;
@@ -19,10 +19,10 @@ impl Detection for Inspection {
         let has_placeholder =
             !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
-        let is_short = raw.len() < self.detectors.shortest();
+        let is_short = raw.len() < self.terms.shortest();
         let sight = sight(text);
         let key = self.clean.as_ref().filter(|_| !is_short);
-        let key = key.map(|clean| clean.key(raw.as_bytes(), u8::from(sight == Sight::Sealed)));
+        let key = key.map(|clean| clean.key(raw.as_bytes(), (self.terms.generation(), way(sight))));
         if self.is_clean(key)
             && let Some(ends) = Ends::written(raw)
         {
@@ -116,16 +116,16 @@ impl Inspection {
     }
 
     fn seam(&mut self, text: &RequestText<'_, '_>, [before, behind]: [&[u8]; 2]) -> Result<(), Denial> {
-        if before.len() + behind.len() < self.detectors.shortest() {
+        if before.len() + behind.len() < self.terms.shortest() {
             return Ok(());
         }
-        let key = self.clean.as_ref().map(|clean| clean.key_of_seam(before, behind));
+        let key = self.clean.as_ref().map(|clean| clean.key_of_seam(self.terms.generation(), before, behind));
         if self.is_clean(key) {
             return Ok(());
         }
-        let (detectors, bytes) = (Arc::clone(&self.detectors), [before, behind].concat());
+        let (terms, bytes) = (self.terms.clone(), [before, behind].concat());
         let mut divided = Vec::new();
-        let searched = detectors.scan(&bytes, Sight::Sealed, &mut self.budget, &mut divided);
+        let searched = terms.scan(&bytes, Sight::Sealed, &mut self.budget, &mut divided);
         searched.map_err(super::bound)?;
         divided.retain(|found| found.range.start < before.len() && found.range.end > before.len());
         if divided.is_empty() {
@@ -142,6 +142,13 @@ impl Inspection {
             self.settle(found, &site);
         }
         Ok(())
+    }
+}
+
+fn way(sight: Sight) -> Way {
+    match sight {
+        Sight::Whole => Way::Whole,
+        Sight::Sealed => Way::Sealed,
     }
 }
 

@@ -9,9 +9,11 @@ mod budget;
 mod catalogue;
 mod decode;
 mod detector;
+mod known;
 mod pattern;
 mod runs;
 mod scan;
+mod search;
 mod stream;
 mod validator;
 mod walk;
@@ -29,8 +31,10 @@ use serde::{Deserialize, Serialize};
 pub use budget::{BoundReached, Budget};
 pub use decode::Coding;
 pub use detector::Detector;
+pub use known::{GATEWAY_CREDENTIAL, KnownValue, KnownValues, value_detector};
 pub use pattern::detector as pattern;
 pub use scan::Detectors;
+pub use search::Search;
 pub use stream::{StreamMatch, StreamScanner};
 
 /// How sure a finding is.

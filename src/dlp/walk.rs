@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::budget::{BoundReached, Budget};
 use super::decode::{Coding, DECODERS, Origin, Parts, Source};
+use super::known::KnownValues;
 use super::runs::tokens;
 use super::scan::{Detectors, LayerMatch, Turned};
 use super::{Confidence, Match, Sight};
@@ -55,8 +56,19 @@ impl Detectors {
         budget: &mut Budget,
         found: &mut Vec<Match<'d>>,
     ) -> Result<(), BoundReached> {
+        self.scan_with(None, (text, sight), budget, found)
+    }
+
+    /// The same, with values that are known.
+    pub(super) fn scan_with<'d>(
+        &'d self,
+        known: Option<&'d KnownValues>,
+        (text, sight): (&[u8], Sight),
+        budget: &mut Budget,
+        found: &mut Vec<Match<'d>>,
+    ) -> Result<(), BoundReached> {
         let first = found.len();
-        let mut walk = Walk { detectors: self, found, first };
+        let mut walk = Walk { detectors: self, known, found, first };
         let mut layers =
             VecDeque::from([Layer { bytes: Cow::Borrowed(text), codings: Vec::new(), place: None }]);
         while let Some(layer) = layers.pop_front() {
@@ -99,6 +111,7 @@ fn divide<'t>(
 
 struct Walk<'d, 'f> {
     detectors: &'d Detectors,
+    known: Option<&'d KnownValues>,
     found: &'f mut Vec<Match<'d>>,
     /// The first finding of this text.
     first: usize,
@@ -115,6 +128,9 @@ impl<'d> Walk<'d, '_> {
     ) -> Result<Vec<Turned>, BoundReached> {
         let mut secrets = Vec::new();
         let turned = self.detectors.layer(&layer.bytes, runs, rigid_alone, &mut secrets);
+        if let Some(known) = self.known {
+            known.layer(&layer.bytes, &mut secrets);
+        }
         for secret in &secrets {
             let range = outermost(layer.place.as_ref(), &secret.judged.range);
             self.add((secret, range), &layer.bytes, &layer.codings, budget)?;

@@ -10,7 +10,7 @@ mod serve;
 mod sockets;
 pub mod table;
 
-pub use resolver::{Judge, Resolver};
+pub use resolver::{Emit, Judge, Resolver};
 pub use serve::serve;
 pub use sockets::{Sockets, bind};
 pub use table::Names;

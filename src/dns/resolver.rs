@@ -9,7 +9,7 @@ use super::places::Places;
 use super::table::{Names, Synthetic};
 use crate::decision::Decision;
 use crate::event::{Action, Destination, Event, Kind};
-use crate::ledger::{Ledger, fresh_id};
+use crate::ledger::fresh_id;
 use crate::name::host::DnsName;
 use crate::rate::Rate;
 use crate::route;
@@ -18,6 +18,9 @@ use crate::telemetry::label::DnsAnswer;
 
 /// Says whether policy lets a name be answered.
 pub type Judge = dyn Fn(&DnsName) -> Result<(), Decision> + Send + Sync;
+
+/// Takes the events of names that are refused.
+pub type Emit = dyn Fn(Event) + Send + Sync;
 
 /// A name that is refused has one event in this time.
 const ONCE: Duration = Duration::from_secs(60);
@@ -37,7 +40,7 @@ pub struct Resolver {
     /// The search domains of resolv.conf: clients try names below them that nobody meant.
     search: Vec<DnsName>,
     metrics: Arc<Metrics>,
-    ledger: Ledger,
+    emit: Box<Emit>,
     rate: Mutex<Rate>,
     reported: Mutex<Places>,
     ipv6_only: AtomicBool,
@@ -49,14 +52,14 @@ impl Resolver {
         judge: Box<Judge>,
         search: Vec<DnsName>,
         metrics: Arc<Metrics>,
-        ledger: Ledger,
+        emit: Box<Emit>,
     ) -> Self {
         let resolver = Self {
             names,
             judge,
             search,
             metrics,
-            ledger,
+            emit,
             rate: Mutex::new(Rate::new(INTERVAL, BURST)),
             reported: Mutex::new(Places::new(REPORTED, ONCE)),
             ipv6_only: AtomicBool::new(false),
@@ -112,7 +115,7 @@ impl Resolver {
             intercepted: false,
             reason: None,
         }));
-        self.ledger.emit(event);
+        (self.emit)(event);
     }
 
     fn is_news(&self, name: &DnsName) -> bool {

@@ -1,6 +1,7 @@
 //! What happened: the envelope that every sink, metric and report reads (plain data, no bodies).
 
 mod chain;
+mod chosen;
 mod finding;
 mod inference;
 pub mod pattern;

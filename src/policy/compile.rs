@@ -206,6 +206,11 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
             let of_namespace = namespaces.within_namespace(&owner.namespace, credential);
             of_pod.into_iter().chain(of_namespace).for_each(|message| say(path, message));
         }
+        for (path, value) in sections.data_loss.iter().flat_map(|section| &section.values) {
+            let is_of_pod = *selected && mode.heeds(owner.audit);
+            let clash = pod.value(&owner.namespace, value, is_of_pod);
+            clash.into_iter().for_each(|message| say(path, message));
+        }
         if *selected && mode.heeds(owner.audit) {
             let clashes =
                 sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));

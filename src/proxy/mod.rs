@@ -15,6 +15,7 @@ pub(crate) mod testing;
 pub(crate) mod upstream;
 mod window;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -95,8 +96,18 @@ impl Gateway {
         })
     }
 
-    /// Gives an event to the ledger, and keeps a denial for the agent to ask of.
-    pub(crate) fn emit(&self, event: Event) {
+    /// A name that somebody outside has chosen, without the secrets in it.
+    pub(crate) fn shown<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let names = self.snapshot.load().shown_names();
+        names.and_then(|names| names.shown(name)).map_or(Cow::Borrowed(name), Cow::Owned)
+    }
+
+    /// Gives an event to the ledger, and keeps a denial for the agent to ask of. Secrets in what somebody outside has chosen
+    /// are taken out first: every sink has the event from here.
+    pub(crate) fn emit(&self, mut event: Event) {
+        if let Some(names) = self.snapshot.load().shown_names() {
+            names.mask(&mut event);
+        }
         if event.decision.verdict == Verdict::Deny {
             let rule = event.decision.rule.as_ref().filter(|_| event.kind == Kind::ToolCall);
             let snapshot = self.snapshot.load();

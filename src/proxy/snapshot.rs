@@ -11,9 +11,9 @@ use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
-use crate::detection::CleanTexts;
+use crate::detection::{CleanTexts, ShownNames};
+use crate::dlp::Search;
 use crate::drain::Drain;
-use crate::filter::scrub::SecretMatcher;
 use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
@@ -23,6 +23,7 @@ use crate::policy::document::Explain;
 use crate::policy::limits::Limit;
 use crate::provider::surface;
 use crate::proxy::upstream::{CorporateProxy, Dialer, ExchangeBounds, Origin, Places, Upstreams};
+use crate::secret::SecretMatcher;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
@@ -130,6 +131,16 @@ impl Snapshot {
             upstreams: self.upstreams.anew(),
         }
         .after(self)
+    }
+
+    /// What is searched for in what leaves; none where every policy allows secrets.
+    pub(crate) fn search(&self) -> Option<Search> {
+        Some(Search::new(Arc::clone(self.policy.detectors()?), self.credentials.known()))
+    }
+
+    /// What names are searched with before they are told; none where every policy allows secrets.
+    pub(crate) fn shown_names(&self) -> Option<ShownNames> {
+        Some(ShownNames::new(self.search()?, self.clean_texts()))
     }
 
     /// The texts in which nothing was found under this policy.

@@ -38,7 +38,7 @@ pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
         settings: Arc::new(settings),
         policy: policy(&[spec]),
         interception: Interception::Off,
-        credentials: Arc::new(Store::load(&[], None, &|_| None)),
+        credentials: Arc::new(Store::load((&[], &[]), None, &|_| None)),
         tls: Arc::new(UpstreamTls::load(&TlsSettings::default(), &[]).unwrap()),
         proxy_credentials: None,
         own: Vec::new(),

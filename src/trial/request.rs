@@ -17,6 +17,7 @@ use crate::call::withheld::Withheld;
 use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service, Terms};
 use crate::decision::Decision;
 use crate::detection::Inspection;
+use crate::dlp::Search;
 use crate::event::Finding;
 use crate::name::host::{Authority, Host};
 use crate::policy::Policy;
@@ -152,8 +153,9 @@ impl Trial<'_> {
     ) -> Result<ReadBody, Decision> {
         self.check_length(body)?;
         let blocked = BlockedCalls::new(1);
-        let inspection = Inspection::of(self.policy, host, (body.len(), MOST_DECODED));
-        let mut inspection = inspection.map(|inspection| inspection.of_model(is_vouched, None));
+        let search = self.policy.detectors().map(|detectors| Search::from(Arc::clone(detectors)));
+        let inspection = |search| Inspection::of(self.policy, search, host, (body.len(), MOST_DECODED));
+        let mut inspection = search.map(inspection).map(|inspection| inspection.of_model(is_vouched, None));
         let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let (bounded, terms) = ((body, self.bounds.json), (self.policy.as_ref() as &dyn Terms, &blocked));
         let edited = request::read(adapter, asked, bounded, terms, detection);

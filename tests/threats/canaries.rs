@@ -59,6 +59,11 @@ fn secrets() -> [String; 2] {
     [["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat(), ["Xk7", "pQz9vT2mLw4s"].concat()]
 }
 
+/// One that a host's name may have.
+fn named_secret() -> String {
+    ["glp", "at-ab3def6hij9klm2nop5q"].concat()
+}
+
 fn question() -> String {
     let [token, password] = secrets();
     let content = format!("canary-tool-result {token} postgres://user:{password}@db.example.com/x");
@@ -111,6 +116,40 @@ fn work(model: &Model) {
         agent.request("POST", &format!("https://api.anthropic.com{FILES}"), &upload, parts.as_bytes());
     assert_eq!(refused.status, 403);
     assert_eq!(agent.get("http://canary-host.example.com/canary-path?canary-query").status, 403);
+}
+
+/// A secret where names stand: of a host, a path, a session, a model, a tool that is offered, and one that is called, whose
+/// input has it too.
+fn work_with_names(model: &Model) {
+    let secret = named_secret();
+    let calls = [
+        text(0, "hello"),
+        call(1, "toolu_1", &secret, &["{}"]),
+        call(2, "toolu_2", "canary-tool", &[&json!({"a": secret}).to_string()]),
+    ];
+    model.says(
+        &[("content-type", "text/event-stream")],
+        vec![Step::Data(named(&message(&calls, "tool_use")).into())],
+    );
+    let agent = model.gateway.agent();
+    let url = "https://api.anthropic.com/v1/messages";
+    let ask = |session: &str, body: Value| {
+        let headers = [("content-type", "application/json"), ("x-claude-code-session-id", session)];
+        agent.request("POST", url, &headers, body.to_string().as_bytes()).status
+    };
+    let plain = json!({"model": "m", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "hi"}]});
+    let with = |key: &str, value: Value| {
+        let mut body = plain.clone();
+        body[key] = value;
+        body
+    };
+    assert_eq!(ask("one", plain.clone()), 200);
+    ask(&secret, plain.clone());
+    assert_eq!(ask("one", with("model", secret.as_str().into())), 403);
+    let tools = json!([{"name": secret, "description": "", "input_schema": {"type": "object"}}]);
+    assert_eq!(ask("one", with("tools", tools)), 403);
+    assert_eq!(agent.get(&format!("http://{secret}.example.com/{secret}")).status, 403);
+    assert_eq!(agent.get(&format!("https://api.anthropic.com/{secret}")).status, 403);
 }
 
 fn everything(mut model: Model, file: &str, collector: &Upstream) -> Said {
@@ -180,6 +219,7 @@ fn said(inputs: &str) -> Said {
             .variable("OTEL_LOGS_EXPORTER", "otlp")
     });
     work(&model);
+    work_with_names(&model);
     everything(model, &file, &collector)
 }
 
@@ -192,11 +232,12 @@ fn no_word_of_a_conversation_stands_in_any_record() {
         assert_without(&said.records, &NEVER);
         assert_without(&said.others, &NEVER);
         assert_without(&said.others, &INPUT);
-        for secret in secrets() {
+        for secret in secrets().into_iter().chain([named_secret()]) {
             assert_without(&said.records, &[&secret]);
             assert_without(&said.others, &[&secret]);
         }
         assert!(said.records[0].1.contains("gitlab-token"), "the token was found");
+        assert!(said.records[0].1.contains(r##""name":"#""##), "the call of that name was recorded");
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, secrets()[1].as_bytes());
         let hash: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_without(&said.records, &[&hash]);

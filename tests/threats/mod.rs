@@ -24,6 +24,7 @@ mod hosted;
 mod inferred;
 mod interop;
 mod kinds;
+mod known_values;
 mod leaving;
 mod load;
 mod memory;

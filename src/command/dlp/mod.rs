@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::output;
 use crate::cli::{DlpCommand, Output};
 use crate::digest::sha256_hex;
-use crate::dlp::{Confidence, Detectors};
+use crate::dlp::{Confidence, Detectors, GATEWAY_CREDENTIAL};
 
 /// The longest value that is hashed, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
@@ -44,7 +44,9 @@ fn list(output: Output) -> anyhow::Result<ExitCode> {
         rigid: detector.is_rigid,
         home: &detector.home,
     });
-    let rows: Vec<Listed<'_>> = rows.collect();
+    // A gateway knows its own keys, and needs no shape for them.
+    let own = Listed { detector: GATEWAY_CREDENTIAL, confidence: Confidence::High, rigid: false, home: &[] };
+    let rows: Vec<Listed<'_>> = rows.chain([own]).collect();
     let mut text = String::new();
     for row in &rows {
         let rigid = if row.rigid { "rigid" } else { "" };

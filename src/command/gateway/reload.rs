@@ -208,7 +208,7 @@ impl FileReloader {
         let synced_at = policy.synced_at();
         if sources != self.sources {
             let revision = policy.revision().to_owned();
-            let credentials = credentials(&policy, &before.settings, Some(&before.credentials));
+            let credentials = credentials(&policy, &before.settings, Some(&before.credentials))?;
             gateway.replace(with_age(before.with_policy(policy, credentials)));
             record_event(gateway, Verdict::Allow, format!("policy {revision} is in force"));
         }

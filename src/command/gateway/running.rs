@@ -162,11 +162,13 @@ impl Running {
     }
 
     fn answer_names(&self, bound: BoundDns) {
-        let Gateway { metrics, ledger, drain, .. } = &*self.gateway;
+        let Gateway { metrics, drain, .. } = &*self.gateway;
         let gateway = Arc::clone(&self.gateway);
         let judge = Box::new(move |name: &DnsName| gateway.snapshot().answers(name));
-        let (metrics, ledger) = (Arc::clone(metrics), ledger.clone());
-        let resolver = Resolver::new(bound.names, judge, search_domains::read(), metrics, ledger);
+        let gateway = Arc::clone(&self.gateway);
+        let emit = Box::new(move |event: Event| gateway.emit(event));
+        let metrics = Arc::clone(metrics);
+        let resolver = Resolver::new(bound.names, judge, search_domains::read(), metrics, emit);
         dns::serve(&Arc::new(resolver), bound.sockets, drain);
     }
 
@@ -256,7 +258,7 @@ mod tests {
         let before = running.gateway.snapshot();
         for (hours, is_expired) in [(25, true), (1, false)] {
             let (policy, ..) = check::policy(&before.settings.policy).unwrap();
-            let values = credentials(&policy, &before.settings, None);
+            let values = credentials(&policy, &before.settings, None).unwrap();
             let synced_at = SystemTime::now() - Duration::from_secs(hours * 60 * 60);
             let snapshot = with_age(before.with_policy(policy.with_synced_at(Some(synced_at)), values));
             assert_eq!(snapshot.set_expired(true), !is_expired, "{hours} h");

@@ -43,7 +43,7 @@ pub(super) fn build(
             Some(file) => Some(password::read(file).map_err(|problem| vec![problem])?),
             None => None,
         };
-    let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials));
+    let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials))?;
     let parts = snapshot::SnapshotParts {
         settings: Arc::new(settings),
         policy,
@@ -71,14 +71,25 @@ pub(super) fn with_age(snapshot: Snapshot) -> Snapshot {
     snapshot
 }
 
-/// Reads the values of a policy's credentials; a value that cannot be read stays as it was `before`.
-pub(super) fn credentials(policy: &Policy, settings: &Settings, before: Option<&Store>) -> Arc<Store> {
+/// Reads the values of a policy's credentials, and those that must not leave; one that cannot be read stays as it was
+/// `before`.
+///
+/// # Errors
+/// A value that must not leave is not where the policy says.
+pub(super) fn credentials(
+    policy: &Policy,
+    settings: &Settings,
+    before: Option<&Store>,
+) -> Result<Arc<Store>, Vec<Problem>> {
     let directory = settings.credentials.directory.as_deref();
-    let credentials = Store::load(policy.credentials(), directory, &environment::variable);
-    Arc::new(match before {
-        Some(before) => credentials.after(before),
-        None => credentials,
-    })
+    let values = (policy.credentials(), policy.named_values());
+    let store = Store::load(values, directory, &environment::variable);
+    let store = match before {
+        Some(before) => store.after(before),
+        None => store,
+    };
+    let problems = store.policy_problems();
+    if problems.is_empty() { Ok(Arc::new(store)) } else { Err(problems) }
 }
 
 /// Returns the leaves of a CA: the cached ones where the CA is the one before.

@@ -5,10 +5,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::budget::MOST_FINDINGS;
-use super::{BoundReached, Budget, Coding, Confidence, Detectors, Match, Sight};
+use super::{BoundReached, Budget, Coding, Confidence, Match, Search, Sight};
 
 /// How much is held at most, in bytes; a token that goes on for longer goes on in pieces.
 const HELD: usize = 32 << 10;
@@ -44,7 +43,7 @@ impl fmt::Debug for StreamMatch {
 
 /// The search of one text.
 pub struct StreamScanner {
-    detectors: Arc<Detectors>,
+    search: Search,
     /// The newest bytes.
     window: Vec<u8>,
     /// How many bytes came before those of the window.
@@ -80,9 +79,9 @@ enum Occasion {
 }
 
 impl StreamScanner {
-    pub fn new(detectors: Arc<Detectors>) -> Self {
+    pub fn new(search: impl Into<Search>) -> Self {
         Self {
-            detectors,
+            search: search.into(),
             window: Vec::new(),
             base: 0,
             released: 0,
@@ -157,9 +156,9 @@ impl StreamScanner {
             Occasion::Full => self.token_start(self.released).max(end - KEPT),
         };
         let sight = if self.first.is_binary { Sight::Sealed } else { Sight::Whole };
-        let detectors = Arc::clone(&self.detectors);
+        let terms = self.search.clone();
         let (mut budget, mut found) = (Budget::of(end, usize::MAX), Vec::new());
-        let searched = detectors.scan(&self.window, sight, &mut budget, &mut found);
+        let searched = terms.scan(&self.window, sight, &mut budget, &mut found);
         for found in &found {
             let may_go_on = found.range.end == end && open < end;
             // The value in a coded run is there, wherever the run ends.
@@ -211,7 +210,7 @@ impl StreamScanner {
 
     /// Forgets what has gone on, but for what the next piece is searched with.
     fn forget(&mut self) {
-        let context = self.released.saturating_sub(CONTEXT);
+        let context = self.released.saturating_sub(CONTEXT.max(self.search.longest_known()));
         let earliest = self.released.saturating_sub(LONGEST_CONTEXT);
         let kept = context.min(self.token_start(earliest));
         self.window.drain(..kept);

@@ -1,6 +1,6 @@
 //! Tests of the search in pieces: however a text is cut, it has the same secrets, and none leaves.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::super::catalogue;
 use super::super::examples::expand;
 use super::*;
+use crate::dlp::Detectors;
 
 static DETECTORS: LazyLock<Arc<Detectors>> = LazyLock::new(|| Arc::new(Detectors::built_in().unwrap()));
 

@@ -12,7 +12,7 @@ use http::HeaderMap;
 
 use super::{Refused, Rewrite};
 use crate::call::Denial;
-use crate::dlp::{BoundReached, Detectors, StreamMatch, StreamScanner};
+use crate::dlp::{BoundReached, Search, StreamMatch, StreamScanner};
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
 /// How many bytes may come out of each one of a coded body, beyond what any body may decode to.
@@ -26,7 +26,7 @@ const MOST_HELD: u64 = 1 << 20;
 /// What the detectors of a policy do to a streaming body.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    pub detectors: Arc<Detectors>,
+    pub search: Search,
     pub settle: Arc<dyn Settle>,
     pub limits: coding::Limits,
 }
@@ -66,8 +66,8 @@ impl BodyDetector {
         let limits = coding::Limits { decoded_bytes: u64::MAX, ..terms.limits };
         let declared = Decoder::for_headers(head, limits).ok().flatten();
         Self {
-            scanner: StreamScanner::new(Arc::clone(&terms.detectors)),
-            raw: StreamScanner::new(Arc::clone(&terms.detectors)),
+            scanner: StreamScanner::new(terms.search.clone()),
+            raw: StreamScanner::new(terms.search.clone()),
             terms,
             is_declared: declared.is_some(),
             gone: 0,

@@ -8,7 +8,7 @@ use compression_codecs::{EncodeV2, GzipEncoder, ZstdEncoder};
 use http::header::{CONTENT_ENCODING, HeaderValue};
 
 use super::*;
-use crate::dlp::Confidence;
+use crate::dlp::{Confidence, Detectors};
 
 static DETECTORS: LazyLock<Arc<Detectors>> = LazyLock::new(|| Arc::new(Detectors::built_in().unwrap()));
 
@@ -39,7 +39,7 @@ fn settled(coding: Option<&'static str>, deny: Option<Confidence>) -> (BodyDetec
     head.extend(coding.map(|coding| (CONTENT_ENCODING, HeaderValue::from_static(coding))));
     let limits = coding::Limits { decoded_bytes: 2 << 20, ..coding::Limits::default() };
     let settle = Arc::clone(&least) as Arc<dyn Settle>;
-    let terms = Terms { detectors: Arc::clone(&DETECTORS), settle, limits };
+    let terms = Terms { search: Arc::clone(&DETECTORS).into(), settle, limits };
     (BodyDetector::new(&head, terms), least)
 }
 

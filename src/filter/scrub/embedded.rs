@@ -5,10 +5,9 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 
-use super::matcher::SecretMatcher;
 use super::packed::{Contents, Scan, WAITING};
-use super::spelling::{Spelled, is_introducer, spellings};
 use super::{push, push_masked};
+use crate::secret::{SecretMatcher, Spelled, is_introducer, spellings};
 
 /// How gzip begins in base64: `1f 8b 08` (RFC 1952, section 2.3).
 const MARK: &[u8] = b"H4sI";

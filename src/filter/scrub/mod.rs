@@ -2,11 +2,8 @@
 
 mod charset;
 mod embedded;
-mod forms;
-mod matcher;
 mod opening;
 mod packed;
-mod spelling;
 
 use std::sync::Arc;
 
@@ -14,13 +11,13 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, header};
 
 pub use charset::is_ascii_compatible;
-pub use matcher::SecretMatcher;
 
 use super::{Refused, Rewrite};
 use embedded::Embedded;
-use matcher::KeyMatch;
 use opening::Opening;
 use packed::Packed;
+
+use crate::secret::{KeyMatch, SecretMatcher};
 
 /// What stands where a key stood, byte for byte: the length of an answer, and with it `content-length`, chunk and
 /// WebSocket framing, stays what it was.

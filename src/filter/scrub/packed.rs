@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Scrubber;
-use super::matcher::SecretMatcher;
 use crate::filter::{Refused, Rewrite};
+use crate::secret::SecretMatcher;
 use crate::wire::coding::{Decoder, Limits, Wrote};
 
 /// The most bytes that wait until what they decode to is known to hold no key.

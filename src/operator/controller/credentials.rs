@@ -10,7 +10,8 @@ use super::candidate::is_cluster;
 use super::report::SecretId;
 use crate::operator::objects::{self, ObjectError};
 use crate::pod;
-use crate::policy::document::{Credential, Document, SecretKeyRef};
+use crate::policy::data_loss::NamedValue;
+use crate::policy::document::{Document, SecretKeyRef};
 use crate::secret::GREATEST;
 
 /// The most Secrets that are read for one namespace: more would keep its policies waiting.
@@ -55,7 +56,7 @@ pub(super) async fn gather(
     documents: &BTreeMap<String, Document>,
 ) -> Result<Gathered, ObjectError> {
     let mut found: BTreeMap<SecretId, SecretLookup> = BTreeMap::new();
-    for (key, _, reference) in references(documents) {
+    for Referred { key, reference, .. } in references(documents) {
         let Ok(source) = places.source(key, reference) else { continue };
         if found.contains_key(&source) {
             continue;
@@ -72,17 +73,15 @@ pub(super) async fn gather(
         found.insert(source, secret);
     }
     let (mut gathered, mut taken) = (Gathered::default(), 0);
-    for (key, credential, reference) in references(documents) {
+    for Referred { key, file, what, reference } in references(documents) {
         let value = places
             .source(key, reference)
             .and_then(|source| value(&source, &reference.key, found.get(&source)));
         // Keys are sorted, so the cluster's policies come first.
         match value.and_then(|bytes| within(&mut taken, bytes)) {
-            Ok(bytes) => drop(gathered.data.insert(credential.name.clone(), bytes)),
+            Ok(bytes) => drop(gathered.data.insert(file, bytes)),
             Err(why) => {
-                let sentence =
-                    format!("credential `{}`: {why}; requests that need it are denied", credential.name);
-                gathered.missing.entry(key.clone()).or_default().push(sentence);
+                gathered.missing.entry(key.clone()).or_default().push(what.is_missing(&why));
             }
         }
     }
@@ -126,13 +125,50 @@ fn within(taken: &mut usize, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Every credential with a reference, and the key of its policy.
-fn references(
-    documents: &BTreeMap<String, Document>,
-) -> impl Iterator<Item = (&String, &Credential, &SecretKeyRef)> {
+/// A reference to a Secret.
+struct Referred<'a> {
+    /// Of the policy.
+    key: &'a String,
+    /// The file that the gateway reads.
+    file: String,
+    what: What<'a>,
+    reference: &'a SecretKeyRef,
+}
+
+/// What a Secret is referred to for.
+enum What<'a> {
+    Credential(&'a str),
+    /// A value that must not leave.
+    Value(&'a str),
+}
+
+impl What<'_> {
+    fn is_missing(&self, why: &str) -> String {
+        match self {
+            Self::Credential(name) => format!("credential `{name}`: {why}; requests that need it are denied"),
+            Self::Value(name) => {
+                format!(
+                    "value `{name}`: {why}; until then, every request that would be searched for it is denied"
+                )
+            }
+        }
+    }
+}
+
+/// Every reference, and the key of its policy.
+fn references(documents: &BTreeMap<String, Document>) -> impl Iterator<Item = Referred<'_>> {
     documents.iter().flat_map(|(key, document)| {
-        let credentials = document.spec.credentials.iter();
-        credentials.filter_map(move |credential| Some((key, credential, credential.secret_key_ref.as_ref()?)))
+        let credentials = document.spec.credentials.iter().filter_map(move |credential| {
+            let reference = credential.secret_key_ref.as_ref()?;
+            let what = What::Credential(&credential.name);
+            Some(Referred { key, file: credential.name.clone(), what, reference })
+        });
+        let values = document.spec.data_loss.iter().flat_map(|section| &section.values);
+        let values = values.filter_map(move |value| {
+            let (file, what) = (NamedValue::file_name(&value.name), What::Value(&value.name));
+            Some(Referred { key, file, what, reference: value.secret_key_ref.as_ref()? })
+        });
+        credentials.chain(values)
     })
 }
 

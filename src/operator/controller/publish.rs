@@ -214,25 +214,33 @@ fn unconditional(document: &Document) -> Document {
     document
 }
 
-/// Credentials with the same name: all of a namespace's are files of one directory, whatever policy they come from.
+/// Credentials, and values that must not leave, with the same name: all of a namespace's are files of one directory, whatever policy they come from.
 fn names_used_twice(documents: &BTreeMap<String, Document>) -> Vec<Problem> {
-    let mut owners: HashMap<&str, &str> = HashMap::new();
+    let mut owners: HashMap<(&str, &str), &str> = HashMap::new();
     let mut problems = Vec::new();
     for (key, document) in documents {
-        for (number, credential) in document.spec.credentials.iter().enumerate() {
-            let owner = *owners.entry(&credential.name).or_insert(key);
+        for (list, number, name) in files(document) {
+            let owner = *owners.entry((list, name)).or_insert(key);
             if owner == key {
                 continue;
             }
             let other = documents.get(owner).map(Document::id).unwrap_or_default();
             let message = format!(
-                "the name `{}` is taken by {other}; in a namespace each credential is one file of that name",
-                credential.name
+                "the name `{name}` is taken by {other}; in a namespace each is one file of that name"
             );
-            problems.push(Problem::at(format!("spec.credentials[{number}].name"), message).in_file(key));
+            problems.push(Problem::at(format!("{list}[{number}].name"), message).in_file(key));
         }
     }
     problems
+}
+
+/// What is a file of the gateway: the list that it stands in, its number and its name.
+fn files(document: &Document) -> impl Iterator<Item = (&'static str, usize, &str)> {
+    let credentials = document.spec.credentials.iter().map(|credential| credential.name.as_str());
+    let values = document.spec.data_loss.iter().flat_map(|section| &section.values);
+    let credentials = credentials.enumerate().map(|(number, name)| ("spec.credentials", number, name));
+    let values = values.map(|value| value.name.as_str()).enumerate();
+    credentials.chain(values.map(|(number, name)| ("spec.dataLoss.values", number, name)))
 }
 
 /// The label sets that the policies tell apart, and the empty one.

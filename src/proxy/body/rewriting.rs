@@ -8,11 +8,12 @@ use http::{HeaderMap, header};
 use http_body::Frame;
 
 use crate::filter::Rewrite;
-use crate::filter::scrub::{self, Scrubber, SecretMatcher};
+use crate::filter::scrub::{self, Scrubber};
 use crate::provider::answer::BrokenAnswer;
 use crate::proxy::error::{Class, Failure};
 use crate::proxy::exchange::enforce::EnforcedGuard;
 use crate::proxy::exchange::record::Record;
+use crate::secret::SecretMatcher;
 use crate::wire::coding::{self, Decoder, Detector, Wrote};
 
 /// The stages of one answer; a stage that is not needed is absent.

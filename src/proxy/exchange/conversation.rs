@@ -15,13 +15,14 @@ use super::record::Record;
 use crate::call::Denial;
 use crate::event::Id;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Scrubber, SecretMatcher};
+use crate::filter::scrub::Scrubber;
 use crate::provider::adapter::RefusalMessage;
 use crate::proxy::body::silence::HUNGRY;
 use crate::proxy::budget::Reserved;
 use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::read_some;
 use crate::proxy::snapshot::Snapshot;
+use crate::secret::SecretMatcher;
 use crate::wire::json::Document;
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 

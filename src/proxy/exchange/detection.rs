@@ -8,7 +8,7 @@ use http::HeaderMap;
 
 use crate::call::Denial;
 use crate::detection::{Inspection, settle_streamed};
-use crate::dlp::{Detectors, StreamMatch};
+use crate::dlp::{Search, StreamMatch};
 use crate::event::Finding;
 use crate::filter::Rewrite;
 use crate::filter::detect::{BodyDetector, Settle, Terms};
@@ -19,7 +19,9 @@ use crate::telemetry::Metrics;
 
 /// The search of a request to a host; none where policy allows secrets. `bytes` is how many its body has.
 pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Option<Inspection> {
-    Inspection::of(snapshot.policy(), host, (bytes, snapshot.settings.limits.decoded_body_bytes))
+    let bounds = (bytes, snapshot.settings.limits.decoded_body_bytes);
+    let inspection = Inspection::of(snapshot.policy(), snapshot.search()?, host, bounds);
+    Some(inspection.lacking(snapshot.credentials.missing().as_deref()))
 }
 
 /// What was found in a body on its way. Clones share it.
@@ -36,7 +38,7 @@ impl StreamFindings {
 /// Decides about what is found in the body of a request to no model.
 struct StreamTerms {
     policy: Arc<Policy>,
-    detectors: Arc<Detectors>,
+    search: Search,
     host: Host,
     findings: StreamFindings,
     metrics: Arc<Metrics>,
@@ -44,7 +46,7 @@ struct StreamTerms {
 
 impl Settle for StreamTerms {
     fn settle(&self, found: &StreamMatch) -> Option<Denial> {
-        let (finding, action, decision) = settle_streamed(&self.policy, &self.detectors, &self.host, found)?;
+        let (finding, action, decision) = settle_streamed(&self.policy, &self.search, &self.host, found)?;
         self.metrics.dlp_finding(&finding.detector, action.as_str());
         self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
         decision.filter(|decision| decision.denies()).map(Denial::from)
@@ -64,16 +66,16 @@ pub(crate) fn body_detector(
     head: &HeaderMap,
 ) -> Option<(BodyDetector, StreamFindings)> {
     let policy = Arc::clone(snapshot.policy());
-    let detectors = Arc::clone(policy.detectors()?);
+    let search = snapshot.search()?;
     let findings = StreamFindings::default();
     let settle = Arc::new(StreamTerms {
         policy,
-        detectors: Arc::clone(&detectors),
+        search: search.clone(),
         host: host.clone(),
         findings: findings.clone(),
         metrics: Arc::clone(metrics),
     });
-    let terms = Terms { detectors, settle, limits: snapshot.coding_limits() };
+    let terms = Terms { search, settle, limits: snapshot.coding_limits() };
     Some((BodyDetector::new(head, terms), findings))
 }
 

@@ -27,7 +27,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::call::Denial;
-use crate::filter::scrub::{self, SecretMatcher};
+use crate::filter::scrub;
 use crate::policy::rule::Place;
 use crate::proxy::agent_door;
 use crate::proxy::body::Body;
@@ -38,6 +38,7 @@ use crate::proxy::error::{Refusal, Stop, unrecorded};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{AddressCheck, Answer, Origin, Speaks};
+use crate::secret::SecretMatcher;
 use answer::ResponseGuard;
 use conversation::Conversation;
 use credentials::OutboundBody;
@@ -172,12 +173,8 @@ impl Exchange<'_> {
         let origin = facts.origin.as_ref();
         let inspection = origin.and_then(|origin| detection::inspection(&self.snapshot, &origin.host, 0));
         let Some(mut inspection) = inspection else { return };
-        let (is_in_path, searched) = inspection.head(parts);
-        if is_in_path {
-            record.mask_path();
-        }
+        self.head = inspection.head(parts);
         record.inspected(inspection.take());
-        self.head = searched;
     }
 
     fn decide(&self, parts: &Parts) -> HeadDecision {

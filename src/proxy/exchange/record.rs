@@ -149,11 +149,6 @@ impl Record {
         }
     }
 
-    /// A secret stands in the path, which no event tells then.
-    pub(super) fn mask_path(&mut self) {
-        "/#".clone_into(&mut self.http.path);
-    }
-
     /// Takes what was found in the request, and emits what is recorded beside its own decision.
     pub(crate) fn inspected(&mut self, inspected: Inspected) {
         for (detector, action) in &inspected.actions {
@@ -285,7 +280,8 @@ impl Record {
         for mut note in notes {
             let audited = std::mem::take(&mut note.verdict.audited);
             let decision = note.verdict.decision.clone();
-            self.session.gateway.metrics.tool_call(service.vendor, &note.name, decision.verdict);
+            let gateway = &self.session.gateway;
+            gateway.metrics.tool_call(service.vendor, &gateway.shown(&note.name), decision.verdict);
             if let Some(opaque) = note.verdict.opaque {
                 self.session.gateway.metrics.shell_call(opaque);
             }
@@ -419,7 +415,8 @@ impl Record {
         if let Some(label) = label {
             self.session.gateway.metrics.upstream_failed(label);
         }
-        tracing::warn!(destination = %self.destination(), class = ?failure.class, "{failure}");
+        let destination = self.session.gateway.shown(&self.destination()).into_owned();
+        tracing::warn!(%destination, class = ?failure.class, "{failure}");
         self.http.status = Some(status.as_u16());
         self.failure = Some(failure.message.clone().into());
         self.is_decided = true;
@@ -515,7 +512,8 @@ impl Record {
     fn count_tokens(&self) {
         let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
         let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
-        self.session.gateway.metrics.tokens(service.vendor, model, &self.usage);
+        let gateway = &self.session.gateway;
+        gateway.metrics.tokens(service.vendor, &gateway.shown(model), &self.usage);
     }
 
     fn timings(&self) -> Timings {

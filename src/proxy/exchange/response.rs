@@ -6,7 +6,6 @@ use http::{Method, Response, StatusCode, Version};
 use http_body::Body as _;
 
 use super::head;
-use crate::filter::scrub::SecretMatcher;
 use crate::proxy::body::Body;
 use crate::proxy::body::rewriting;
 use crate::proxy::body::transit::Transit;
@@ -14,6 +13,7 @@ use crate::proxy::error::{Class, Failure};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{Answer, Speaks};
+use crate::secret::SecretMatcher;
 use crate::wire::http1::check_response;
 
 /// Returns the answer with the head that the agent gets, and the body still to come.

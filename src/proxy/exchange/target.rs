@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::enforce::Allowance;
 use crate::call::Service;
 use crate::credential::placement::Plan;
-use crate::filter::scrub::SecretMatcher;
 use crate::proxy::Gateway;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{Key, Origin, user_of};
+use crate::secret::SecretMatcher;
 
 /// The server that a request is sent to.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use super::record::Record;
 use crate::call::Terms;
 use crate::decision::Decision;
 use crate::filter::Rewrite;
-use crate::filter::scrub::{Scrubber, SecretMatcher};
+use crate::filter::scrub::Scrubber;
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
@@ -30,6 +30,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::{Counted, Counts, read_some};
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::Origin;
+use crate::secret::SecretMatcher;
 use crate::telemetry::label::Closed;
 
 /// A WebSocket that was asked for and is allowed.

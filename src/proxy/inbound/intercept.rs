@@ -146,7 +146,8 @@ impl Ending {
                 return Closed::Limit;
             }
             Err(error) => {
-                tracing::error!(host = %self.origin.host, %error, "no leaf could be minted");
+                let host = self.origin.host.to_string();
+                tracing::error!(host = %self.flow.gateway.shown(&host), %error, "no leaf could be minted");
                 return Closed::Internal;
             }
         };
@@ -173,7 +174,8 @@ impl Ending {
         };
         let gateway = &self.flow.gateway;
         gateway.metrics.leaf_rejected();
-        tracing::warn!(host = %self.origin.host, ?alert, "the agent rejected our certificate: it does not trust Postern's CA");
+        let host = self.origin.host.to_string();
+        tracing::warn!(host = %gateway.shown(&host), ?alert, "the agent rejected our certificate: it does not trust Postern's CA");
         let mut event = Event::new(
             fresh_id(),
             Kind::Connection,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Credential;
 use crate::decision::RuleId;
+use crate::policy::data_loss::NamedValue;
 use crate::policy::scope::Tier;
 
 /// What credentials have claimed so far.
@@ -14,6 +15,11 @@ pub(in crate::policy) struct CredentialClaims(HashMap<Claim, RuleId>);
 enum Claim {
     /// One file per name in `credentials.directory`.
     Name {
+        namespace: Option<String>,
+        name: String,
+    },
+    /// The same of a value that must not leave.
+    Value {
         namespace: Option<String>,
         name: String,
     },
@@ -56,6 +62,26 @@ impl CredentialClaims {
         let claim = Claim::Name { namespace: Some(namespace.to_owned()), name: credential.name.clone() };
         self.take(claim, credential)
             .map(|other| format!("the name `{}` is taken by {other} in the same namespace", credential.name))
+    }
+
+    /// Judges a value that must not leave, of a pod and of a namespace: each is one file of its name.
+    pub(in crate::policy) fn value(
+        &mut self,
+        namespace: &str,
+        value: &NamedValue,
+        is_of_pod: bool,
+    ) -> Option<String> {
+        let of_pod = is_of_pod.then_some(None).into_iter();
+        let others = of_pod.chain([Some(namespace.to_owned())]).filter_map(|namespace| {
+            let claim = Claim::Value { namespace, name: value.name.clone() };
+            let owner = self.0.entry(claim).or_insert_with(|| value.rule.clone());
+            (*owner != value.rule).then(|| owner.clone())
+        });
+        let other = others.collect::<Vec<_>>().into_iter().next()?;
+        Some(format!(
+            "the name `{}` is taken by a value of {other}; each value is one file of that name",
+            value.name
+        ))
     }
 
     fn take_placeholder(&mut self, credential: &Credential) -> Option<String> {

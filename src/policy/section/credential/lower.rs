@@ -28,7 +28,12 @@ pub(super) fn lower(
             problems.keep(&field::key(&path, "placeholder"), text::placeholder(&placeholder));
         }
         let signing = signing(&path, written, &placeholder, problems);
-        let Some(source) = source(&path, written, lowering) else { continue };
+        let written_source = WrittenSource {
+            secret_key_ref: written.secret_key_ref.as_ref(),
+            from_env: written.from_env.as_ref(),
+            from_file: written.from_file.as_ref(),
+        };
+        let Some(source) = source(&path, &written_source, lowering) else { continue };
         let id = lowering.owner.rule(&format!("credentials/{}", written.name));
         let (name, require) = (written.name.clone(), written.require == Some(true));
         lowered.push((path, Credential { id, name, hosts, ports, placeholder, require, source, signing }));
@@ -88,10 +93,21 @@ fn signing(
     Some(SigV4 { service: scope.service.clone(), region: scope.region.clone() })
 }
 
-/// Reads the one source of a credential.
-fn source(path: &str, written: &document::Credential, lowering: &mut Lowering<'_>) -> Option<Source> {
+/// Where a value comes from, as users write it.
+pub(in crate::policy::section) struct WrittenSource<'a> {
+    pub(in crate::policy::section) secret_key_ref: Option<&'a document::SecretKeyRef>,
+    pub(in crate::policy::section) from_env: Option<&'a String>,
+    pub(in crate::policy::section) from_file: Option<&'a String>,
+}
+
+/// Reads the one source of a value.
+pub(in crate::policy::section) fn source(
+    path: &str,
+    written: &WrittenSource<'_>,
+    lowering: &mut Lowering<'_>,
+) -> Option<Source> {
     let problems = &mut lowering.problems;
-    match (&written.secret_key_ref, &written.from_env, &written.from_file) {
+    match (written.secret_key_ref, written.from_env, written.from_file) {
         (Some(reference), None, None) => {
             secret(&field::key(path, "secretKeyRef"), reference, lowering);
             Some(Source::Mounted)

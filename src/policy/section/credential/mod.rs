@@ -4,6 +4,7 @@ mod claims;
 mod lower;
 pub(in crate::policy) mod written;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,11 +13,13 @@ use serde::Serialize;
 use super::page::{Heading, Page};
 use super::{Lowering, Owner, PolicySection};
 use crate::decision::RuleId;
+use crate::digest::sha256_of;
 use crate::name::host::DnsName;
 use crate::policy::Policy;
 use crate::policy::scope::{Mode, PolicyScope};
 
 pub(in crate::policy) use claims::CredentialClaims;
+pub(super) use lower::{WrittenSource, source};
 
 /// The port a credential serves where its rule names none.
 const HTTPS: u16 = 443;
@@ -73,7 +76,11 @@ impl Credential {
 
 /// The credentials of the policies that decide, the cluster's first.
 #[derive(Debug)]
-pub(in crate::policy) struct Credentials(Vec<Arc<Credential>>);
+pub(in crate::policy) struct Credentials {
+    all: Vec<Arc<Credential>>,
+    /// The SHA-256 of each placeholder.
+    placeholders: HashSet<[u8; 32]>,
+}
 
 #[derive(Serialize)]
 pub(in crate::policy) struct CredentialsListed {
@@ -104,11 +111,14 @@ impl PolicySection for Credentials {
     fn unite(policies: Vec<(&Owner, Self::Lowered)>, mode: Mode) -> Self {
         let deciding = policies.into_iter().filter(|(owner, _)| mode.heeds(owner.audit));
         let credentials = deciding.flat_map(|(_, credentials)| credentials);
-        Self(credentials.map(|(_, credential)| Arc::new(credential)).collect())
+        let all: Vec<_> = credentials.map(|(_, credential)| Arc::new(credential)).collect();
+        let placeholders =
+            all.iter().map(|credential| sha256_of(&[credential.placeholder.as_bytes()])).collect();
+        Self { all, placeholders }
     }
 
     fn list(&self, _: PolicyScope) -> Self::Listed {
-        let credentials = self.0.iter().map(|credential| CredentialListed {
+        let credentials = self.all.iter().map(|credential| CredentialListed {
             name: credential.name.clone(),
             rule: credential.id.to_string(),
             hosts: credential.hosts.iter().map(ToString::to_string).collect(),
@@ -129,10 +139,17 @@ impl PolicySection for Credentials {
     }
 }
 
+impl Credentials {
+    /// Whether a value with this SHA-256 is a placeholder, which is no secret whatever it looks like.
+    pub(in crate::policy) fn is_placeholder(&self, sha256: &[u8; 32]) -> bool {
+        self.placeholders.contains(sha256)
+    }
+}
+
 impl Policy {
     /// The credentials of the policies that decide, the cluster's first.
     pub fn credentials(&self) -> &[Arc<Credential>] {
-        &self.sections.credentials.0
+        &self.sections.credentials.all
     }
 }
 

@@ -3,27 +3,36 @@
 use std::collections::HashSet;
 
 use super::written::{
-    DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
+    DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, SecretValue, WrittenDataLoss,
 };
-use super::{LoweredDataLoss, Stance};
+use super::{LoweredDataLoss, NamedValue, SECTION, Stance};
 use crate::dlp::{self, Confidence, Detectors};
 use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
 use crate::yaml::field;
 
-use super::super::{Problems, text};
+use super::super::credential::{WrittenSource, source};
+use super::super::{Lowering, Problems, text};
+use crate::problem::Problem;
 
 /// How many patterns one policy has.
 const MOST_PATTERNS: usize = 32;
+/// How many values one policy names.
+const MOST_VALUES: usize = 32;
 
 const ALLOW: &str = "spec.dataLoss.allow";
 const HOME: &str = "spec.dataLoss.home";
 const PATTERNS: &str = "spec.dataLoss.patterns";
+const VALUES: &str = "spec.dataLoss.values";
 
-pub(super) fn lower(written: &WrittenDataLoss, problems: &mut Problems) -> LoweredDataLoss {
+pub(super) fn lower(written: &WrittenDataLoss, lowering: &mut Lowering<'_>) -> LoweredDataLoss {
+    let values = values(&written.values, lowering);
+    let problems = &mut lowering.problems;
     let patterns = patterns(&written.patterns, problems);
     let mut known: HashSet<String> = Detectors::shared().iter().map(|detector| detector.id.clone()).collect();
     known.extend(patterns.iter().map(|pattern| pattern.id.clone()));
+    known.insert(dlp::GATEWAY_CREDENTIAL.to_owned());
+    known.extend(values.iter().map(|(_, value)| value.detector()));
     let mut allow = HashSet::new();
     for (number, value) in written.allow.iter().enumerate() {
         let path = field::item(ALLOW, number);
@@ -47,7 +56,32 @@ pub(super) fn lower(written: &WrittenDataLoss, problems: &mut Problems) -> Lower
         allow,
         home,
     };
-    LoweredDataLoss { stance, patterns }
+    LoweredDataLoss { stance, patterns, values }
+}
+
+fn values(written: &[SecretValue], lowering: &mut Lowering<'_>) -> Vec<(String, NamedValue)> {
+    if written.len() > MOST_VALUES {
+        lowering.problems.add(VALUES, format!("a policy names {MOST_VALUES} values at most"));
+    }
+    let mut names = HashSet::new();
+    let mut made = Vec::new();
+    for (number, value) in written.iter().take(MOST_VALUES).enumerate() {
+        let path = field::item(VALUES, number);
+        let name = field::key(&path, "name");
+        let problems = &mut lowering.problems;
+        if problems.keep(&name, text::rule_name(&value.name)).is_some() && !names.insert(&value.name) {
+            problems.add(name, format!("the name `{}` is taken by another value", value.name));
+        }
+        let written = WrittenSource {
+            secret_key_ref: value.secret_key_ref.as_ref(),
+            from_env: value.from_env.as_ref(),
+            from_file: value.from_file.as_ref(),
+        };
+        let Some(source) = source(&path, &written, lowering) else { continue };
+        let (rule, place) = (lowering.owner.rule(SECTION), lowering.origin.locate(Problem::at(&path, "")));
+        made.push((path, NamedValue { rule, name: value.name.clone(), source, place }));
+    }
+    made
 }
 
 fn least(written: Option<LeastConfidence>) -> Confidence {

@@ -3,6 +3,7 @@
 mod decide;
 mod files;
 mod lower;
+mod named_value;
 pub mod written;
 
 use std::collections::HashSet;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use decide::{AskedFinding, FindingPlace, FindingVerdict};
+pub use named_value::NamedValue;
 use written::DetectorGroup;
 pub use written::{FindingAction, WrittenDataLoss};
 
@@ -27,6 +29,8 @@ const SECTION: &str = "dataLoss";
 pub(in crate::policy) struct LoweredDataLoss {
     stance: Stance,
     patterns: Vec<Detector>,
+    /// With the field each stands in.
+    pub(in crate::policy) values: Vec<(String, NamedValue)>,
 }
 
 /// What one policy says of secrets.
@@ -59,6 +63,7 @@ impl Default for Stance {
 pub(in crate::policy) struct DataLoss {
     parts: Vec<PolicyStance>,
     detectors: Arc<Detectors>,
+    values: Vec<Arc<NamedValue>>,
 }
 
 #[derive(Debug)]
@@ -81,6 +86,8 @@ struct StanceListed {
     confidence: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     patterns: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<String>,
     /// The groups of files that no call may name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied_files: Vec<&'static str>,
@@ -94,19 +101,22 @@ impl PolicySection for DataLoss {
     type Listed = DataLossListed;
 
     fn lower(written: &Self::Written, lowering: &mut Lowering<'_>) -> Self::Lowered {
-        Some(lower::lower(written.as_ref()?, &mut lowering.problems))
+        Some(lower::lower(written.as_ref()?, lowering))
     }
 
-    fn unite(policies: Vec<(&Owner, Self::Lowered)>, _: Mode) -> Self {
-        let (mut parts, mut patterns) = (Vec::new(), Vec::<Detector>::new());
+    fn unite(policies: Vec<(&Owner, Self::Lowered)>, mode: Mode) -> Self {
+        let (mut parts, mut patterns, mut values) = (Vec::new(), Vec::<Detector>::new(), Vec::new());
         for (owner, lowered) in policies {
-            let Some(LoweredDataLoss { stance, patterns: own }) = lowered else { continue };
+            let Some(LoweredDataLoss { stance, patterns: own, values: named }) = lowered else { continue };
             parts.push(PolicyStance { stance, audit: owner.audit, rule: owner.rule(SECTION) });
             patterns.extend(own);
+            if mode.heeds(owner.audit) {
+                values.extend(named.into_iter().map(|(_, value)| Arc::new(value)));
+            }
         }
         // Each pattern was compiled, and there are 32 of a policy: the literals of many policies fit.
         let own = (!patterns.is_empty()).then(|| Detectors::with(patterns).ok().map(Arc::new)).flatten();
-        Self { parts, detectors: own.unwrap_or_else(|| Arc::clone(Detectors::shared())) }
+        Self { parts, detectors: own.unwrap_or_else(|| Arc::clone(Detectors::shared())), values }
     }
 
     fn list(&self, scope: PolicyScope) -> DataLossListed {
@@ -127,14 +137,16 @@ impl PolicySection for DataLoss {
                     .map(DetectorGroup::as_str)
                     .collect(),
                 patterns: own.map(|detector| detector.id.clone()).collect(),
+                values: self.values.iter().map(|value| value.detector()).collect(),
                 rule: strictest.map(|part| part.rule.as_str().to_owned()),
             },
         }
     }
 
     fn rows(listed: &DataLossListed, page: &mut Page) {
-        let StanceListed { action, confidence, patterns, denied_files, rule } = &listed.data_loss;
-        let also = if patterns.is_empty() { String::new() } else { format!(", {} too", patterns.join(", ")) };
+        let StanceListed { action, confidence, patterns, values, denied_files, rule } = &listed.data_loss;
+        let own = [&patterns[..], values].concat().join(", ");
+        let also = if own.is_empty() { String::new() } else { format!(", {own} too") };
         let by = rule.as_deref().unwrap_or("default");
         page.add(Heading::Settings, row("secrets", format!("{action} ({confidence}){also}  [{by}]")));
         if !denied_files.is_empty() {

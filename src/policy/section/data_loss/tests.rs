@@ -87,7 +87,7 @@ fn mistakes_are_told_where_they_stand() {
         "spec.dataLoss.patterns[0].regex: every branch needs a literal",
         "spec.dataLoss.patterns[1].name: the name `x` is taken",
         "spec.dataLoss.patterns[1].regex",
-        "spec.dataLoss.values: not supported yet",
+        "spec.dataLoss.values[0]: needs a source",
         "spec.dataLoss.action: say what is done about the detectors",
     ] {
         assert!(told.iter().any(|line| line.contains(expected)), "{expected}: {told:#?}");

@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::policy::credential::written::SecretKeyRef;
+
 /// What becomes of secrets in what leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[serde(expecting = "a mapping: {action, detectors, confidence, allow, home, patterns}")]
+#[serde(expecting = "a mapping: {action, detectors, confidence, allow, home, patterns, values}")]
 pub struct WrittenDataLoss {
     /// What is done about a secret. Redact is what happens where nobody writes it: it is replaced in what a model is told,
     /// and a request is refused that holds it elsewhere. Of several policies Deny goes before Redact before Audit before
@@ -29,6 +31,9 @@ pub struct WrittenDataLoss {
     /// Further secrets, as regular expressions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<SecretPattern>,
+    /// Further secrets, as exact values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<SecretValue>,
 }
 
 /// What is done about a secret; the later is the stricter.
@@ -125,4 +130,24 @@ pub struct SecretPattern {
     /// Absent: High.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<LeastConfidence>,
+}
+
+/// A value that must not leave, in whatever form.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(expecting = "a value: {name, secretKeyRef or fromEnv or fromFile}")]
+pub struct SecretValue {
+    /// Unique in the namespace: lower-case letters, digits, `-` and `.`, at most 63. The detector is `value:NAME`.
+    pub name: String,
+    /// The value, of 8 bytes or more: of a Secret in the policy's namespace, for a ClusterEgressPolicy in the pod's or in
+    /// one that it names. Required in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<SecretKeyRef>,
+    /// A variable of the gateway's environment. Not in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_env: Option<String>,
+    /// A file; a relative path starts at the policy's own. Not in a cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_file: Option<String>,
 }

@@ -3,7 +3,7 @@
 
 /// What a spelling comes to, and how many bytes it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spelled {
+pub(crate) enum Spelled {
     Byte(u8, usize),
     /// Nothing: a line break, a soft one, or a backslash that escapes another.
     Gap(usize),
@@ -15,13 +15,13 @@ const NESTING: usize = 3;
 const ZEROS: usize = 8;
 
 /// Whether a byte may begin a spelling that is more than itself.
-pub(super) const fn is_introducer(byte: u8) -> bool {
+pub(crate) const fn is_introducer(byte: u8) -> bool {
     matches!(byte, b'%' | b'&' | b'\\' | b'=' | b'\r' | b'\n')
 }
 
 /// Tells every spelling at the start of `rest`, but for the byte that stands for itself. Returns whether the text
 /// ends within what could be a longer one.
-pub(super) fn spellings(rest: &[u8], tell: &mut impl FnMut(Spelled)) -> bool {
+pub(crate) fn spellings(rest: &[u8], tell: &mut impl FnMut(Spelled)) -> bool {
     let mut reader = Reader { rest, tell, is_cut: false };
     match rest.first() {
         Some(b'%') => reader.percent(),

@@ -1,8 +1,17 @@
-//! A credential's value in memory: wiped when dropped, and never shown.
+//! A credential's value in memory: wiped when dropped, and never shown; and the search for all forms in which it may stand
+//! in a text.
+
+mod forms;
+mod matcher;
+mod spelling;
 
 use std::fmt;
 
 use zeroize::Zeroizing;
+
+pub(crate) use matcher::KeyMatch;
+pub use matcher::SecretMatcher;
+pub(crate) use spelling::{Spelled, is_introducer, spellings};
 
 /// The least number of bytes of a value. Fewer could be guessed, and scrubbing them would mask innocent bytes.
 pub const LEAST: usize = 8;
@@ -29,6 +38,16 @@ pub enum Unfit {
     LineBreak(usize),
     #[error("holds a space, a control character or a non-ASCII byte at byte {0}; a key is visible ASCII")]
     Invisible(usize),
+}
+
+impl Unfit {
+    /// The same of a value that is searched for alone.
+    pub(crate) fn of_value(self) -> String {
+        match self {
+            Self::Short => format!("has fewer than {LEAST} bytes, which stand in other text by chance"),
+            other => other.to_string(),
+        }
+    }
 }
 
 impl Secret {

@@ -8,7 +8,7 @@ use memchr::{memchr2_iter, memchr3_iter};
 
 use super::forms::{KeyForm, forms};
 use super::spelling::{Spelled, is_introducer, spellings};
-use crate::secret::{LEAST, Secret};
+use super::{LEAST, Secret};
 
 /// How many bytes of a form the first look knows. A candidate is then compared in full. No form is shorter, since no
 /// key is.
@@ -39,7 +39,7 @@ pub struct SecretMatcher {
 
 /// A match in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KeyMatch {
+pub(crate) enum KeyMatch {
     /// A form of a key from `start` to `end`.
     Whole { start: usize, end: usize },
     /// From `start` to its end, the text is the beginning of a form: more bytes decide.
@@ -86,7 +86,7 @@ impl SecretMatcher {
 
     /// Every place of a text where a form stands, or begins and may go on after a text that `is_last` does not end, in
     /// the order of their starts.
-    pub(super) fn find<'a>(&'a self, text: &'a [u8], is_last: bool) -> impl Iterator<Item = KeyMatch> + 'a {
+    pub(crate) fn find<'a>(&'a self, text: &'a [u8], is_last: bool) -> impl Iterator<Item = KeyMatch> + 'a {
         let spelled = self.spelled(text);
         let begun = if is_last { text.len()..text.len() } else { self.begun(text) };
         let (mut from, mut raw, mut passed) = (0, self.candidate(text, 0), 0);
@@ -108,7 +108,7 @@ impl SecretMatcher {
     }
 
     /// Whether a form could stand in a text of so many bytes.
-    pub(super) fn fits(&self, length: usize) -> bool {
+    pub(crate) fn fits(&self, length: usize) -> bool {
         length >= self.shortest
     }
 

@@ -1,0 +1,178 @@
+//! Values that are known: keys that the gateway holds, and those that a policy names. They are searched for as they are, in
+//! each form in which they may stand in a text, so that nothing is taken for one by mistake.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Confidence;
+use super::detector::{Detector, Form};
+use super::scan::LayerMatch;
+use super::validator::Judged;
+use crate::secret::{KeyMatch, Secret, SecretMatcher};
+
+/// The detector of keys that the gateway holds.
+pub const GATEWAY_CREDENTIAL: &str = "gateway-credential";
+
+/// The name of the detector of a value that a policy names.
+pub fn value_detector(name: &str) -> String {
+    format!("value:{name}")
+}
+
+/// A value that must not leave, and how a finding of it is called.
+pub struct KnownValue {
+    /// The detector's name.
+    pub id: String,
+    /// Hosts at which it authenticates.
+    pub home: Vec<String>,
+    pub secrets: Vec<Arc<Secret>>,
+}
+
+/// Values that are known, ready to be searched for.
+pub struct KnownValues {
+    values: Vec<(Detector, SecretMatcher)>,
+    /// All of them, for a first look.
+    all: SecretMatcher,
+    longest: usize,
+    /// Tells apart the values of one gateway, one after the other.
+    pub(crate) generation: u64,
+}
+
+impl KnownValues {
+    /// Makes the search.
+    pub fn new(values: Vec<KnownValue>, generation: u64) -> Self {
+        let forms: Vec<Vec<Arc<Secret>>> = values.iter().map(|value| forms(&value.secrets)).collect();
+        let all = SecretMatcher::new(&forms.concat());
+        let longest = forms.iter().flatten().map(|secret| secret.expose().len()).max().unwrap_or_default();
+        let values = values.into_iter().zip(&forms);
+        let values = values
+            .map(|(KnownValue { id, home, .. }, forms)| (detector(id, home), SecretMatcher::new(forms)));
+        Self { values: values.collect(), all, longest, generation }
+    }
+
+    /// The length of the longest value, in bytes.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    pub(super) fn detectors(&self) -> impl Iterator<Item = &Detector> {
+        self.values.iter().map(|(detector, _)| detector)
+    }
+
+    /// Adds the values that stand in a layer.
+    pub(super) fn layer<'d>(&'d self, text: &[u8], secrets: &mut Vec<LayerMatch<'d>>) {
+        let mut next = 0;
+        for range in wholes(&self.all, text) {
+            if range.start < next {
+                continue;
+            }
+            next = range.end;
+            let stands = |matcher: &SecretMatcher| {
+                text.get(range.clone()).is_some_and(|part| wholes(matcher, part).next().is_some())
+            };
+            let found = self.values.iter().filter(|(_, matcher)| stands(matcher));
+            secrets.extend(
+                found.map(|(detector, _)| LayerMatch { detector, judged: Judged::found(range.clone()) }),
+            );
+        }
+    }
+}
+
+fn wholes<'a>(matcher: &'a SecretMatcher, text: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+    matcher.find(text, true).filter_map(|found| match found {
+        KeyMatch::Whole { start, end } => Some(start..end),
+        KeyMatch::Begun { .. } => None,
+    })
+}
+
+impl Default for KnownValues {
+    /// None.
+    fn default() -> Self {
+        Self::new(Vec::new(), 0)
+    }
+}
+
+impl fmt::Debug for KnownValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} known values", self.values.len())
+    }
+}
+
+fn detector(id: String, home: Vec<String>) -> Detector {
+    Detector {
+        id,
+        confidence: Confidence::High,
+        is_rigid: false,
+        home,
+        anchors: Vec::new(),
+        form: Form::default(),
+    }
+}
+
+/// The values themselves, turned round, and in ROT13. The other case of their letters is a form of each.
+fn forms(secrets: &[Arc<Secret>]) -> Vec<Arc<Secret>> {
+    let turned = |way: fn(&[u8]) -> Vec<u8>| {
+        secrets.iter().filter_map(move |secret| {
+            let turned = zeroize::Zeroizing::new(way(secret.expose()));
+            Secret::parse(&turned).ok().map(Arc::new)
+        })
+    };
+    let [back, rotated] = [reversed, rot13].map(|way| turned(way).collect::<Vec<_>>());
+    [secrets.to_vec(), back, rotated].concat()
+}
+
+fn reversed(value: &[u8]) -> Vec<u8> {
+    value.iter().rev().copied().collect()
+}
+
+fn rot13(value: &[u8]) -> Vec<u8> {
+    let turned = |byte: &u8| match byte {
+        b'a'..=b'z' => (byte - b'a' + 13) % 26 + b'a',
+        b'A'..=b'Z' => (byte - b'A' + 13) % 26 + b'A',
+        other => *other,
+    };
+    value.iter().map(turned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Budget, Detectors, Match, Search, Sight};
+    use super::*;
+
+    fn search() -> Search {
+        let known = |id: &str, text: &str| KnownValue {
+            id: id.to_owned(),
+            home: Vec::new(),
+            secrets: vec![Arc::new(Secret::parse(text.as_bytes()).unwrap())],
+        };
+        let values = vec![known("value:a", "blue-bicycle"), known("value:b", "blue-bicycle-on-monday")];
+        Search::new(Arc::clone(Detectors::shared()), Arc::new(KnownValues::new(values, 1)))
+    }
+
+    fn found(text: &str) -> Vec<(String, Range<usize>)> {
+        let search = search();
+        let mut found: Vec<Match<'_>> = Vec::new();
+        search.scan(text.as_bytes(), Sight::Whole, &mut Budget::of(text.len(), 1 << 20), &mut found).unwrap();
+        found.into_iter().map(|found| (found.detector.id.clone(), found.range)).collect()
+    }
+
+    #[test]
+    fn a_value_is_found_by_its_name_in_each_form() {
+        for text in
+            ["one blue-bicycle two", "one BLUE-Bicycle two", "one elcycib-eulb two", "one oyhr-ovplpyr two"]
+        {
+            assert_eq!(found(text), [("value:a".to_owned(), 4..16)], "{text}");
+        }
+        assert_eq!(found("blue-bicycl"), []);
+    }
+
+    #[test]
+    fn of_values_that_stand_in_each_other_all_are_found() {
+        let of = |id: &str| (id.to_owned(), 0..22);
+        assert_eq!(found("blue-bicycle-on-monday"), [of("value:a"), of("value:b")]);
+    }
+}
