@@ -5,17 +5,19 @@
 //! out as facts for events. [`CleanTexts`] remembers texts in which nothing was found.
 
 mod clean;
+mod files;
 mod head;
 mod joined;
 mod names;
 mod request;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
 pub use clean::CleanTexts;
+pub use files::settle_named;
 use joined::Neighbours;
 pub use names::ShownNames;
 
@@ -26,7 +28,10 @@ use crate::dlp::{BoundReached, Budget, Coding, Confidence, Detector, Match, Sear
 use crate::event::Finding;
 use crate::name::host::Host;
 use crate::policy::Policy;
-use crate::policy::data_loss::{AskedFinding, FindingAction, FindingPlace, FindingVerdict, NamedValue};
+use crate::policy::data_loss::{
+    AskedFinding, FindingAction, FindingPlace, FindingVerdict, NamedFile, NamedValue,
+};
+use crate::provider::request::marks::CallNumber;
 
 /// How many decisions of one request are recorded beside its own.
 const MOST_RECORDED: usize = 8;
@@ -41,6 +46,8 @@ pub struct Inspection {
     clean: Option<Arc<CleanTexts>>,
     budget: Budget,
     neighbours: Neighbours,
+    /// The files that calls name, by the place of the document in another and the call's in it.
+    calls: HashMap<(&'static str, CallNumber), Option<NamedFile>>,
     inspected: Inspected,
     denial: Option<Denial>,
     redacted: BTreeSet<String>,
@@ -88,6 +95,7 @@ impl Inspection {
             clean: None,
             budget: Budget::of(bytes, most),
             neighbours: Neighbours::default(),
+            calls: HashMap::new(),
             inspected: Inspected::default(),
             denial: None,
             redacted: BTreeSet::new(),

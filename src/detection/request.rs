@@ -10,7 +10,7 @@ use crate::call::{Denial, Role};
 use crate::dlp::{Confidence, Sight};
 use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
-use crate::provider::request::{Detection, Looked, Redaction, RequestText, is_plain};
+use crate::provider::request::{Detection, Looked, Redaction, RequestText};
 
 impl Detection for Inspection {
     fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
@@ -19,6 +19,11 @@ impl Detection for Inspection {
         let has_placeholder =
             !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
+        if let Some(file) = self.file(text) {
+            if file.action == FindingAction::Redact {
+                return Ok(looked(vec![file], &mut self.redacted));
+            }
+        }
         let is_short = raw.len() < self.terms.shortest();
         let sight = sight(text);
         let key = self.clean.as_ref().filter(|_| !is_short);
@@ -81,7 +86,7 @@ impl Inspection {
         words: &str,
         (sight, place): (Sight, FindingPlace),
     ) -> Result<Vec<Settled>, Denial> {
-        let tool = text.call.map(|call| &*call.name).filter(|name| is_plain(name));
+        let tool = text.tool();
         let site = Site {
             place,
             role: Some(text.role),
@@ -177,7 +182,7 @@ fn is_binary(raw: &str) -> bool {
     MAGICS.iter().any(|magic| coded.starts_with(magic))
 }
 
-fn described(text: &RequestText<'_, '_>, tool: Option<&str>) -> String {
+pub(super) fn described(text: &RequestText<'_, '_>, tool: Option<&str>) -> String {
     let what: Cow<'_, str> = match (text.is_key, text.role) {
         (true, _) => "a key".into(),
         (false, Role::System) => "the system prompt".into(),

@@ -2,7 +2,7 @@
 
 use crate::gateway::{INSPECT_API, Inspected};
 use crate::support::coding::encode;
-use crate::support::{Answer, setup};
+use crate::support::{Answer, Connection, Ending, setup};
 
 const RULE: &str = "postern/builtin/outbound-exfiltration";
 
@@ -125,4 +125,47 @@ fn a_body_that_costs_too_much_to_search_is_refused() {
     assert!(answer.status == 200 || answer.header("x-postern-rule") == Some("postern/builtin/bound"));
     let bomb = "QUFB".repeat(1 << 18);
     assert_eq!(post(&test, &[], bomb.as_bytes()).status, 200);
+}
+
+/// A WebSocket to another host, open, behind a policy with this line in its spec.
+fn socket(test: &Inspected) -> Connection {
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    connection.send(
+        "GET /ws HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
+    );
+    assert_eq!(connection.read_head().status, 101);
+    connection
+}
+
+/// A text message of a client.
+fn masked(text: &str) -> Vec<u8> {
+    let mask = [1, 2, 3, 4];
+    let head = [0x81, 0x80 | u8::try_from(text.len()).unwrap()];
+    let payload = text.bytes().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask);
+    head.into_iter().chain(mask).chain(payload).collect()
+}
+
+/// D8, D10: the messages of a WebSocket to a host that is no model's.
+#[test]
+fn a_websocket_to_another_host_is_ended_before_a_secret_has_left() {
+    let allowed = "{name: api, hosts: [api.example.com], action: Inspect, upgrade: Allow}";
+    let test = crate::gateway::inspected_with(|set| set.policy(&setup::policy(&[allowed])));
+    let secret = secret();
+    let (first, second) = secret.split_at(12);
+    for messages in [vec![format!("it is {secret} here")], vec![first.to_owned(), second.to_owned()]] {
+        let mut connection = socket(&test);
+        connection.send(masked("hello"));
+        assert_eq!(connection.read_exactly(7), b"\x81\x05hello");
+        messages.iter().for_each(|message| drop(connection.try_send(masked(message))));
+        let (Ending::Closed(said) | Ending::Cut(said)) = connection.ending();
+        assert!(!String::from_utf8_lossy(&said).contains(second), "{said:?}");
+    }
+    let told = test.gateway.wait_for("Response", "Deny");
+    assert_eq!(told["decision"]["rule"], RULE);
+    assert_eq!(told["dlp"][0]["detector"], "gitlab-token");
+    let mut twin = socket(&test);
+    twin.send(masked("glpat-is-how-they-begin-he"));
+    assert_eq!(twin.read_exactly(28), b"\x81\x1aglpat-is-how-they-begin-he");
 }

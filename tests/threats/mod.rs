@@ -30,6 +30,7 @@ mod load;
 mod memory;
 mod model;
 mod modes;
+mod named_files;
 mod names;
 mod network;
 mod one_id;

@@ -3,12 +3,19 @@
 //! The body goes on as it was received: a coded one is decoded to be looked at, and its bytes are held until all that they
 //! decode to may go on.
 
+mod filenames;
+mod socket;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
+use filenames::FileNames;
+pub use socket::SocketDetector;
 
 use super::{Refused, Rewrite};
 use crate::call::Denial;
@@ -35,6 +42,9 @@ pub struct Terms {
 pub trait Settle: fmt::Debug + Send + Sync {
     /// Takes a finding. Returns the denial that ends the body for it.
     fn settle(&self, found: &StreamMatch) -> Option<Denial>;
+
+    /// Takes the name of a file that is a part of the body. Returns the denial that ends the body for it.
+    fn named(&self, file: &str) -> Option<Denial>;
 }
 
 /// The search of one body.
@@ -54,6 +64,8 @@ pub struct BodyDetector {
     /// What was received and has not gone on, each with where what it decodes to ends.
     held: VecDeque<(Bytes, u64)>,
     held_bytes: u64,
+    /// The names of files in the parts of a form; none where the body is no form.
+    names: Option<FileNames>,
     /// Bytes that the scanner has got.
     seen: u64,
     received: u64,
@@ -76,6 +88,7 @@ impl BodyDetector {
             is_coded: false,
             held: VecDeque::new(),
             held_bytes: 0,
+            names: is_form(head).then(FileNames::default),
             seen: 0,
             received: 0,
         }
@@ -118,6 +131,10 @@ impl BodyDetector {
 
     fn scan(&mut self, plain: &[u8]) -> Result<(), Refused> {
         self.seen += plain.len() as u64;
+        let named = self.names.as_mut().map(|names| names.take(plain)).unwrap_or_default();
+        if let Some(denial) = named.iter().find_map(|name| self.terms.settle.named(name)) {
+            return Err(Refused::Denied(denial));
+        }
         let scanned = self.scanner.write(plain);
         let found = self.scanner.take_findings();
         self.judge(&found, scanned)
@@ -138,8 +155,7 @@ impl BodyDetector {
     /// Has policy decide about what was found, and ends the body for it.
     fn judge(&self, found: &[StreamMatch], scanned: Result<(), BoundReached>) -> Result<(), Refused> {
         let denials: Vec<Denial> = found.iter().filter_map(|found| self.terms.settle.settle(found)).collect();
-        let bound = |bound| Denial::builtin("bound", format!("the body cannot be searched: {bound}"));
-        match denials.into_iter().next().or_else(|| scanned.err().map(bound)) {
+        match denials.into_iter().next().or_else(|| scanned.err().map(bound_denial)) {
             Some(denial) => Err(Refused::Denied(denial)),
             None => Ok(()),
         }
@@ -188,6 +204,17 @@ impl BodyDetector {
             break;
         }
     }
+}
+
+/// The denial of what costs too much to search.
+fn bound_denial(bound: BoundReached) -> Denial {
+    Denial::builtin("bound", format!("the body cannot be searched: {bound}"))
+}
+
+/// Whether a body is a form of parts.
+fn is_form(head: &HeaderMap) -> bool {
+    let kind = head.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.trim_start().get(..10).is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/"))
 }
 
 impl Rewrite for BodyDetector {

@@ -27,6 +27,10 @@ impl Settle for Least {
         self.0.filter(|least| found.confidence >= *least)?;
         Some(Denial::builtin("outbound-exfiltration", "a secret"))
     }
+
+    fn named(&self, _: &str) -> Option<Denial> {
+        None
+    }
 }
 
 fn detector(coding: Option<&'static str>, deny: Option<Confidence>) -> BodyDetector {

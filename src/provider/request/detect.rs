@@ -1,11 +1,13 @@
 //! Walks a request's document: every key and every string, with whose text it is and where it stands.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Range;
 
-use super::RequestEditor;
-use super::marks::{Form, Mark, MarkedCall, Marks};
-use crate::call::{Change, Denial, Role};
+use super::marks::{CallNumber, Form, Mark, MarkedCall, Marks};
+use super::{RequestEditor, named_files};
+use crate::call::{Change, Denial, Role, ToolDefinition};
+use crate::provider::kind::Offered;
 use crate::wire::json::{Kind, Value};
 
 /// Looks for what must not leave in the texts of a request.
@@ -49,8 +51,31 @@ pub struct RequestText<'w, 'd> {
     pub role: Role,
     pub form: Form,
     /// The call that it is a part of, or whose result it is a part of.
-    pub call: Option<&'w MarkedCall<'d>>,
+    pub call: Option<NamedCall<'w, 'd>>,
     pub place: TextPlace<'w, 'd>,
+}
+
+/// A call of a request, and the files that it names.
+#[derive(Clone, Copy)]
+pub struct NamedCall<'w, 'd> {
+    /// Its place among the calls of its document.
+    pub number: CallNumber,
+    pub call: &'w MarkedCall<'d>,
+    offered: &'w LazyOffered<'w>,
+}
+
+/// The tools that a request offers, read once a call asks.
+struct LazyOffered<'w> {
+    tools: &'w [ToolDefinition],
+    offered: OnceCell<Offered>,
+}
+
+impl NamedCall<'_, '_> {
+    /// The files that it reads or writes, as the catalogue of tools knows them.
+    pub fn files(&self) -> Vec<String> {
+        let LazyOffered { tools, offered } = self.offered;
+        named_files::of(self.call, offered.get_or_init(|| Offered::new(tools)))
+    }
 }
 
 /// Where a text stands, as a JSON pointer (RFC 6901) without its first slash. A key that is not short and plain, or in
@@ -89,7 +114,27 @@ const NAMES: [&str; 14] = [
 /// The longest key that is told.
 const LONGEST_KEY: usize = 40;
 
+impl RequestText<'_, '_> {
+    /// The name of the tool whose call or result it stands in, where that is short and plain.
+    pub fn tool(&self) -> Option<&str> {
+        self.call.map(|call| &*call.call.name).filter(|name| is_plain(name))
+    }
+}
+
 impl TextPlace<'_, '_> {
+    /// Where its document stands in the one around it.
+    pub fn prefix(&self) -> &'static str {
+        self.prefix
+    }
+
+    /// Whether it stands in a member that names something: another text would name something else.
+    pub fn is_name(&self) -> bool {
+        match self.steps.last() {
+            Some(Step::Member { key, .. }) => NAMES.iter().any(|name| key.says(name)),
+            Some(Step::Item(_)) | None => false,
+        }
+    }
+
     /// The number of the message that holds it, from 1; none where it stands in no message.
     pub fn message(&self) -> Option<usize> {
         let mut steps = self.steps.iter();
@@ -142,8 +187,19 @@ impl<'d> RequestEditor<'d> {
         let mut marks = Marks::default();
         mark(self, &mut marks);
         let (root, sorted) = (self.root(), marks.sort());
-        let mut walk =
-            TextWalk { editor: self, marks: &marks, sorted, next: 0, prefix, steps: Vec::new(), detection };
+        let tools = self.facts.tools.clone();
+        let offered = LazyOffered { tools: &tools, offered: OnceCell::new() };
+        let steps = Vec::new();
+        let mut walk = TextWalk {
+            editor: self,
+            marks: &marks,
+            offered: &offered,
+            sorted,
+            next: 0,
+            prefix,
+            steps,
+            detection,
+        };
         let walked = walk.value(root, Mark::ROOT);
         let TextWalk { editor, detection, .. } = walk;
         editor.detection = Some(detection);
@@ -168,6 +224,7 @@ impl<'d> RequestEditor<'d> {
 struct TextWalk<'w, 'd> {
     editor: &'w mut RequestEditor<'d>,
     marks: &'w Marks<'d>,
+    offered: &'w LazyOffered<'w>,
     /// In the order of the document.
     sorted: Vec<(usize, Mark)>,
     /// The first mark that was not passed.
@@ -260,7 +317,9 @@ impl<'d> TextWalk<'_, 'd> {
             is_key,
             role: mark.role,
             form: mark.form,
-            call: mark.call.and_then(|number| self.marks.call_at(number)),
+            call: mark.call.and_then(|number| {
+                Some(NamedCall { number, call: self.marks.call_at(number)?, offered: self.offered })
+            }),
             place: TextPlace { prefix: self.prefix, steps: &self.steps },
         };
         let looked = self.detection.look(&text)?;

@@ -35,7 +35,7 @@ pub struct Mark {
 }
 
 /// A call of a request, by its place among them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CallNumber(u32);
 
 /// A call of a tool that stands in a request.

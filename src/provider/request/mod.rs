@@ -3,6 +3,7 @@
 mod count;
 mod detect;
 pub mod marks;
+mod named_files;
 mod tool;
 
 use crate::call::{

@@ -82,7 +82,7 @@ struct Stage {
 }
 
 /// How long a rewrite may hold bytes that it need not: the agent may be waiting for an answer to them.
-const LONGEST_HELD: Duration = Duration::from_secs(1);
+pub(in crate::proxy) const LONGEST_HELD: Duration = Duration::from_secs(1);
 
 impl Stage {
     fn write(&mut self, frame: Frame<Bytes>) -> Result<(), Refused> {

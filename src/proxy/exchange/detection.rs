@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::call::Denial;
-use crate::detection::{Inspection, settle_streamed};
+use crate::detection::{Inspection, settle_named, settle_streamed};
 use crate::dlp::{Search, StreamMatch};
 use crate::event::Finding;
 use crate::filter::Rewrite;
-use crate::filter::detect::{BodyDetector, Settle, Terms};
+use crate::filter::detect::{BodyDetector, Settle, SocketDetector, Terms};
 use crate::name::host::Host;
 use crate::policy::Policy;
 use crate::proxy::snapshot::Snapshot;
@@ -51,6 +51,13 @@ impl Settle for StreamTerms {
         self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
         decision.filter(|decision| decision.denies()).map(Denial::from)
     }
+
+    fn named(&self, file: &str) -> Option<Denial> {
+        let (finding, action, decision) = settle_named(&self.policy, file)?;
+        self.metrics.dlp_finding(&finding.detector, action.as_str());
+        self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
+        decision.filter(|decision| decision.denies()).map(Denial::from)
+    }
 }
 
 impl fmt::Debug for StreamTerms {
@@ -59,12 +66,32 @@ impl fmt::Debug for StreamTerms {
     }
 }
 
+/// The search of what an agent sends over a WebSocket that is no model's, and what will be found; none where policy allows
+/// secrets.
+pub(crate) fn socket_detector(
+    from: (&Snapshot, &Arc<Metrics>),
+    host: &Host,
+) -> Option<(SocketDetector, StreamFindings)> {
+    let (search, settle, findings) = terms(from, host)?;
+    Some((SocketDetector::new(search, settle), findings))
+}
+
 /// The search of a body to no model, and what will be found; none where policy allows secrets.
 pub(crate) fn body_detector(
-    (snapshot, metrics): (&Snapshot, &Arc<Metrics>),
+    from: (&Snapshot, &Arc<Metrics>),
     host: &Host,
     head: &HeaderMap,
 ) -> Option<(BodyDetector, StreamFindings)> {
+    let (search, settle, findings) = terms(from, host)?;
+    let terms = Terms { search, settle, limits: from.0.coding_limits() };
+    Some((BodyDetector::new(head, terms), findings))
+}
+
+/// What is searched for on the way to a host, who decides about it, and where it is told.
+fn terms(
+    (snapshot, metrics): (&Snapshot, &Arc<Metrics>),
+    host: &Host,
+) -> Option<(Search, Arc<StreamTerms>, StreamFindings)> {
     let policy = Arc::clone(snapshot.policy());
     let search = snapshot.search()?;
     let findings = StreamFindings::default();
@@ -75,8 +102,7 @@ pub(crate) fn body_detector(
         findings: findings.clone(),
         metrics: Arc::clone(metrics),
     });
-    let terms = Terms { search, settle, limits: snapshot.coding_limits() };
-    Some((BodyDetector::new(head, terms), findings))
+    Some((search, settle, findings))
 }
 
 /// Searches a body to no model that was taken in whole.

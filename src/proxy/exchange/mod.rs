@@ -121,7 +121,8 @@ impl Exchange<'_> {
         let answer = match (self.send(request, &target, upgrade.is_some(), record).await?, upgrade) {
             (Answer::Upgrade(response), Some(upgrade)) if switches_protocols(&response) => {
                 let facts = self.begin_answer(&response, facts, record)?;
-                let traffic = self.traffic((model_request, facts), allowance, secrets);
+                let traffic =
+                    self.traffic((model_request, facts), allowance, (&target.origin, secrets), record);
                 let (response, socket) = upgrade.join(self.session, target.origin, response, traffic)?;
                 return Ok(Answered::Socket(response, socket));
             }
@@ -296,7 +297,8 @@ impl Exchange<'_> {
     fn edit(&self, head: &mut HeaderMap, target: &UpstreamTarget, is_upgrade: bool) {
         head::strip(head);
         if is_upgrade {
-            upgrade::ask(head, target.is_read());
+            // Compressed messages could not be searched.
+            upgrade::ask(head, target.is_read() || self.snapshot.search().is_some());
         }
         if target.is_read() || target.secrets(&self.snapshot).is_some() {
             scrub::ask_for_plain(head);
@@ -327,9 +329,17 @@ impl Exchange<'_> {
         &self,
         asked: (Option<ModelRequest>, Option<Arc<ExchangeFacts>>),
         allowance: Allowance,
-        secrets: Option<Arc<SecretMatcher>>,
+        (origin, secrets): (&Origin, Option<Arc<SecretMatcher>>),
+        record: &mut Record,
     ) -> SocketTraffic {
-        let (Some(model_request), facts) = asked else { return SocketTraffic::Bytes(secrets) };
+        let (Some(model_request), facts) = asked else {
+            let from = (&*self.snapshot, &self.session.gateway.metrics);
+            let detector = detection::socket_detector(from, &origin.host).map(|(detector, findings)| {
+                record.streams(findings);
+                detector
+            });
+            return SocketTraffic::Bytes { secrets, detector };
+        };
         let (session, snapshot) = (Arc::clone(self.session), Arc::clone(&self.snapshot));
         let judge = Arc::new(PolicyInForce::new(self.session, facts));
         SocketTraffic::Conversation(Box::new(Conversation {

@@ -358,6 +358,12 @@ impl Record {
         self.ending = broken.event;
     }
 
+    /// Policy ended the WebSocket.
+    pub(super) fn socket_denied(&mut self, decision: &Decision) {
+        self.verdict = decision.clone();
+        self.failure = Some("the WebSocket was ended by policy".into());
+    }
+
     /// `host:port` for people.
     pub(crate) fn destination(&self) -> String {
         format!("{}:{}", self.destination.host, self.destination.port)

@@ -18,11 +18,13 @@ use super::head;
 use super::record::Record;
 use crate::call::Terms;
 use crate::decision::Decision;
-use crate::filter::Rewrite;
+use crate::filter::detect::SocketDetector;
 use crate::filter::scrub::Scrubber;
+use crate::filter::{Refused, Rewrite};
 use crate::policy::destination::{Action, Flow, Protocol};
 use crate::provider;
 use crate::proxy::body::Body;
+use crate::proxy::body::request::LONGEST_HELD;
 use crate::proxy::budget::Reserved;
 use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::inbound::names::framing;
@@ -95,8 +97,8 @@ pub(crate) struct Socket {
 
 /// How the traffic of a WebSocket is treated.
 pub(crate) enum SocketTraffic {
-    /// Opaque; real keys are masked on the way back.
-    Bytes(Option<Arc<SecretMatcher>>),
+    /// Opaque but for a search of what the agent sends; real keys are masked on the way back.
+    Bytes { secrets: Option<Arc<SecretMatcher>>, detector: Option<SocketDetector> },
     /// Read message by message.
     Conversation(Box<Conversation>),
 }
@@ -104,7 +106,7 @@ pub(crate) enum SocketTraffic {
 impl SocketTraffic {
     fn secrets(&self) -> Option<&Arc<SecretMatcher>> {
         match self {
-            Self::Bytes(needles) => needles.as_ref(),
+            Self::Bytes { secrets, .. } => secrets.as_ref(),
             Self::Conversation(conversation) => conversation.secrets.as_ref(),
         }
     }
@@ -119,7 +121,7 @@ impl Socket {
 
     /// Carries bytes or messages both ways, until either side breaks off, both have ended, or policy no longer allows it.
     async fn run(self, mut record: Box<Record>) -> Closed {
-        let Self { session, origin, agent, upstream, traffic } = self;
+        let Self { session, origin, agent, upstream, mut traffic } = self;
         let (Ok(agent), Ok(upstream)) = (agent.await, upstream.await) else { return Closed::AgentGone };
         let gateway = &session.gateway;
         let counts = Counts::new();
@@ -128,12 +130,22 @@ impl Socket {
         let limits = &gateway.snapshot().settings.limits;
         let rooms = [(); 2].map(|()| gateway.budget.unread(limits));
         let begun = match &traffic {
-            SocketTraffic::Bytes(_) => None,
+            SocketTraffic::Bytes { .. } => None,
             SocketTraffic::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
         };
         let both = async {
-            match &traffic {
-                SocketTraffic::Bytes(needles) => copy_both(agent, upstream, needles.clone(), rooms).await,
+            match &mut traffic {
+                SocketTraffic::Bytes { secrets, detector } => {
+                    let rewrites = [
+                        detector.take().map(|detector| Box::new(detector) as Box<dyn Rewrite>),
+                        secrets.clone().map(|secrets| Box::new(Scrubber::new(secrets)) as Box<dyn Rewrite>),
+                    ];
+                    let copied = copy_both(agent, upstream, rewrites, rooms).await;
+                    if let Some(decision) = copied.as_ref().err().and_then(denied) {
+                        record.socket_denied(decision);
+                    }
+                    copied
+                }
                 SocketTraffic::Conversation(conversation) => {
                     conversation.run(agent, upstream, &mut record).await
                 }
@@ -176,7 +188,7 @@ fn verify(head: &HeaderMap, expected: &str) -> Result<(), Failure> {
 async fn copy_both<A, U>(
     agent: A,
     upstream: U,
-    needles: Option<Arc<SecretMatcher>>,
+    [searched, scrubbed]: [Option<Box<dyn Rewrite>>; 2],
     [outward, backward]: [Reserved; 2],
 ) -> io::Result<()>
 where
@@ -185,16 +197,24 @@ where
 {
     let (mut from_agent, mut to_agent) = tokio::io::split(agent);
     let (mut from_upstream, mut to_upstream) = tokio::io::split(upstream);
-    let out = copy(&mut from_agent, &mut to_upstream, None, outward);
-    let back = copy(&mut from_upstream, &mut to_agent, needles.map(Scrubber::new), backward);
+    let out = copy(&mut from_agent, &mut to_upstream, searched, outward);
+    let back = copy(&mut from_upstream, &mut to_agent, scrubbed, backward);
     tokio::try_join!(out, back).map(|_| ())
 }
 
-/// Copies one direction to its end; what comes from the upstream is scrubbed of real keys, length for length.
+/// The decision of policy that ended a copy.
+fn denied(error: &io::Error) -> Option<&Decision> {
+    match error.get_ref()?.downcast_ref()? {
+        Refused::Denied(denial) => Some(&denial.decision),
+        Refused::Unreadable(_) => None,
+    }
+}
+
+/// Copies one direction to its end through a rewrite that keeps its length.
 async fn copy<R, W>(
     from: &mut R,
     to: &mut W,
-    mut scrubber: Option<Scrubber>,
+    mut rewrite: Option<Box<dyn Rewrite>>,
     mut room: Reserved,
 ) -> io::Result<()>
 where
@@ -204,11 +224,22 @@ where
     let mut chunks = Vec::new();
     loop {
         let mut read = bytes::BytesMut::new();
-        let ended = read_some(from, &mut read, &mut room).await? == 0;
-        match &mut scrubber {
-            None => chunks.push(read.freeze()),
-            Some(scrubber) if ended => scrubber.finish(&mut chunks).map_err(io::Error::other)?,
-            Some(scrubber) => scrubber.write(read.freeze(), &mut chunks).map_err(io::Error::other)?,
+        let reading = read_some(from, &mut read, &mut room);
+        let is_holding = rewrite.as_ref().is_some_and(|rewrite| rewrite.is_holding());
+        let count = if is_holding {
+            // A read that is given up has read nothing.
+            tokio::time::timeout(LONGEST_HELD, reading).await.ok().transpose()?
+        } else {
+            Some(reading.await?)
+        };
+        let ended = count == Some(0);
+        match (&mut rewrite, count) {
+            (None, _) => chunks.push(read.freeze()),
+            (Some(rewrite), None) => rewrite.let_go(&mut chunks).map_err(io::Error::other)?,
+            (Some(rewrite), Some(0)) => rewrite.finish(&mut chunks).map_err(io::Error::other)?,
+            (Some(rewrite), Some(_)) => {
+                rewrite.write(read.freeze(), &mut chunks).map_err(io::Error::other)?;
+            }
         }
         for chunk in chunks.drain(..) {
             to.write_all(&chunk).await?;

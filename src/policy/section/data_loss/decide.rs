@@ -60,27 +60,31 @@ impl Policy {
         if self.sections.credentials.is_placeholder(asked.sha256) {
             return FindingVerdict { action: FindingAction::Allow, decision: None };
         }
-        let section = &self.sections.data_loss;
+        self.settle(|scope| self.sections.data_loss.strictest(scope, asked))
+    }
+
+    /// Combines what the policies that decide say with what those say that only record.
+    pub(super) fn settle(&self, ruled: impl Fn(PolicyScope) -> Ruled) -> FindingVerdict {
         match self.mode {
             Mode::Missing | Mode::Unselected => {
                 FindingVerdict { action: FindingAction::Deny, decision: Some(self.unselected()) }
             }
-            Mode::AuditOnly => section.strictest(PolicyScope::All, asked).recorded(),
+            Mode::AuditOnly => ruled(PolicyScope::All).recorded(),
             Mode::Enforced { audits } => {
-                let enforced = section.strictest(PolicyScope::Enforced, asked);
+                let enforced = ruled(PolicyScope::Enforced);
                 if enforced.action >= FindingAction::Redact || !audits {
                     return enforced.decided();
                 }
-                section.strictest(PolicyScope::All, asked).recorded()
+                ruled(PolicyScope::All).recorded()
             }
         }
     }
 }
 
 /// An action, and whose it is.
-struct Ruled {
-    action: FindingAction,
-    rule: RuleId,
+pub(super) struct Ruled {
+    pub(super) action: FindingAction,
+    pub(super) rule: RuleId,
 }
 
 impl Ruled {

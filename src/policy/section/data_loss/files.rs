@@ -2,10 +2,16 @@
 //!
 //! They count where a call names them as files; prose, code and listings name nothing.
 
-use super::DataLoss;
-use super::written::DetectorGroup;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+
+use super::decide::Ruled;
+use super::written::{DetectorGroup, FindingAction};
+use super::{DataLoss, FindingPlace, FindingVerdict};
 use crate::call::{Kind, Tool, ToolCall};
-use crate::decision::{Decision, Verdict};
+use crate::decision::{Decision, RuleId, Verdict};
+use crate::policy::Policy;
 use crate::policy::scope::PolicyScope;
 
 /// Names of files that hold credentials, in lower case.
@@ -41,25 +47,95 @@ const EXAMPLES: &[&str] = &["default", "defaults", "dist", "example", "sample", 
 /// Directories that are protected with all that is in them.
 const DIRECTORIES: &[&str] = &[".aws", ".azure", ".gnupg", ".kube", ".ssh", "gcloud", "secrets"];
 
+/// A file that is nobody's business, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NamedFile {
+    /// It holds credentials: `.env`, `id_rsa` and their like.
+    Credential,
+    /// It stands in a place that does: `.ssh`, `secrets` and their like.
+    Protected,
+}
+
+impl NamedFile {
+    /// What the path names; none where it is any file.
+    pub fn of(path: &str) -> Option<Self> {
+        group(path)
+    }
+
+    /// Whether a text may name one: a first look.
+    pub fn may_stand_in(text: &[u8]) -> bool {
+        static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+            let words = FILES.iter().chain(ENDINGS).chain(DIRECTORIES).chain(&["environ", "\\u"]);
+            AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
+        });
+        WORDS.as_ref().is_none_or(|words| words.is_match(text))
+    }
+
+    /// The kind of its findings, and the word in policies.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Credential => DetectorGroup::CredentialFiles.as_str(),
+            Self::Protected => DetectorGroup::ProtectedPaths.as_str(),
+        }
+    }
+
+    /// The detector in events and in what stands in the place of its content.
+    pub fn detector(self) -> &'static str {
+        match self {
+            Self::Credential => "credential-file",
+            Self::Protected => "protected-path",
+        }
+    }
+}
+
 /// The group that a path belongs to.
-fn group(path: &str) -> Option<DetectorGroup> {
+fn group(path: &str) -> Option<NamedFile> {
     let path = path.trim().to_lowercase().replace('\\', "/");
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     let is_environment = matches!(parts[..], ["proc", _, "environ"]) && path.starts_with('/');
     if is_environment || parts.iter().any(|part| DIRECTORIES.contains(part)) {
-        return Some(DetectorGroup::ProtectedPaths);
+        return Some(NamedFile::Protected);
     }
     let name = parts.last()?;
     let is_environment = name.strip_prefix(".env.").is_some_and(|ending| !EXAMPLES.contains(&ending));
     let is_file =
         FILES.contains(name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) || is_environment;
-    is_file.then_some(DetectorGroup::CredentialFiles)
+    is_file.then_some(NamedFile::Credential)
+}
+
+impl Policy {
+    /// Decides about a file that a request names, or the content of one: what is told a model is replaced where policy says
+    /// so.
+    pub fn judge_file(&self, file: NamedFile, place: FindingPlace) -> FindingVerdict {
+        let decided = |scope| {
+            let parts = self.sections.data_loss.visible(scope);
+            let written = parts.filter_map(|part| Some((part.stance.of_files(file)?, &part.rule)));
+            // Of equals the first one, which is the cluster's.
+            let strictest = written.reduce(|one, other| if other.0 > one.0 { other } else { one });
+            strictest.map_or_else(
+                || Ruled { action: FindingAction::Audit, rule: RuleId::builtin("outbound-exfiltration") },
+                |(action, rule)| Ruled { action: in_place(action, place), rule: rule.clone() },
+            )
+        };
+        self.settle(decided)
+    }
+}
+
+/// What is done there: a text that a model is told is replaced, and nothing else can be.
+fn in_place(action: FindingAction, place: FindingPlace) -> FindingAction {
+    match action {
+        FindingAction::Allow | FindingAction::Audit => action,
+        FindingAction::Redact | FindingAction::Deny if place == FindingPlace::Told => FindingAction::Redact,
+        FindingAction::Redact | FindingAction::Deny => FindingAction::Deny,
+    }
 }
 
 impl DataLoss {
     /// Whether calls that name files could be denied.
     pub(in crate::policy) fn denies_files(&self, scope: PolicyScope) -> bool {
-        self.visible(scope).any(|part| part.stance.files.iter().any(|denies| *denies))
+        self.visible(scope).any(|part| {
+            [NamedFile::Credential, NamedFile::Protected].iter().any(|file| part.stance.denies_files(*file))
+        })
     }
 
     /// The same of a tool.
@@ -74,15 +150,13 @@ impl DataLoss {
             return None;
         }
         let facts = call.facts.into_iter().chain(call.derived);
-        let groups: Vec<DetectorGroup> =
+        let groups: Vec<NamedFile> =
             facts.flat_map(|facts| &facts.paths).filter_map(|path| group(path)).collect();
         self.visible(scope).find_map(|part| {
-            let denied = groups.iter().find(|group| part.stance.denies_group(**group))?;
+            let denied = groups.iter().find(|group| part.stance.denies_files(**group))?;
             let reason = match denied {
-                DetectorGroup::ProtectedPaths => "The call names a protected place (ProtectedPaths)",
-                DetectorGroup::CredentialFiles | DetectorGroup::Secrets => {
-                    "The call names a file that holds credentials (CredentialFiles)"
-                }
+                NamedFile::Protected => "The call names a protected place (ProtectedPaths)",
+                NamedFile::Credential => "The call names a file that holds credentials (CredentialFiles)",
             };
             Some(Decision::by(part.rule.clone(), Verdict::Deny, reason))
         })
@@ -104,7 +178,7 @@ mod tests {
             "tls/server.key",
             "x.PEM",
         ] {
-            assert_eq!(group(path), Some(DetectorGroup::CredentialFiles), "{path}");
+            assert_eq!(group(path), Some(NamedFile::Credential), "{path}");
         }
         for path in [
             "~/.ssh/config",
@@ -113,7 +187,7 @@ mod tests {
             "/var/run/secrets/k/token",
             "/home/a/.kube/config",
         ] {
-            assert_eq!(group(path), Some(DetectorGroup::ProtectedPaths), "{path}");
+            assert_eq!(group(path), Some(NamedFile::Protected), "{path}");
         }
         for path in [
             ".env.example",

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::written::{
-    DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, SecretValue, WrittenDataLoss,
+    DetectorGroup, DetectorHome, LeastConfidence, SecretPattern, SecretValue, WrittenDataLoss,
 };
 use super::{LoweredDataLoss, NamedValue, SECTION, Stance};
 use crate::dlp::{self, Confidence, Detectors};
@@ -47,11 +47,10 @@ pub(super) fn lower(written: &WrittenDataLoss, lowering: &mut Lowering<'_>) -> L
     if !written.detectors.is_empty() && written.action.is_none() {
         problems.add("spec.dataLoss.action", "say what is done about the detectors that are named");
     }
-    let acts = matches!(written.action, Some(FindingAction::Deny | FindingAction::Redact));
     let stance = Stance {
         action: written.action.filter(|_| written.detectors.is_empty() || has(DetectorGroup::Secrets)),
         files: [DetectorGroup::CredentialFiles, DetectorGroup::ProtectedPaths]
-            .map(|group| acts && has(group)),
+            .map(|group| written.action.filter(|_| has(group))),
         least: least(written.confidence),
         allow,
         home,

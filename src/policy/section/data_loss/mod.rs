@@ -12,8 +12,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use decide::{AskedFinding, FindingPlace, FindingVerdict};
+pub use files::NamedFile;
 pub use named_value::NamedValue;
-use written::DetectorGroup;
 pub use written::{FindingAction, WrittenDataLoss};
 
 use super::page::{Heading, Page, row};
@@ -38,8 +38,8 @@ pub(in crate::policy) struct LoweredDataLoss {
 struct Stance {
     /// None where it leaves that to the table.
     action: Option<FindingAction>,
-    /// Whether calls are denied that name credential files, and protected paths.
-    files: [bool; 2],
+    /// What is done about credential files and protected paths that are named; none where it leaves that to the table.
+    files: [Option<FindingAction>; 2],
     /// From which confidence on something is done.
     least: Confidence,
     allow: HashSet<(String, [u8; 32])>,
@@ -50,7 +50,7 @@ impl Default for Stance {
     fn default() -> Self {
         Self {
             action: None,
-            files: [false; 2],
+            files: [None; 2],
             least: Confidence::High,
             allow: HashSet::new(),
             home: Vec::new(),
@@ -131,10 +131,10 @@ impl PolicySection for DataLoss {
                     .unwrap_or(FindingAction::Redact)
                     .as_str(),
                 confidence: least.as_str(),
-                denied_files: [DetectorGroup::CredentialFiles, DetectorGroup::ProtectedPaths]
+                denied_files: [NamedFile::Credential, NamedFile::Protected]
                     .into_iter()
-                    .filter(|group| self.visible(scope).any(|part| part.stance.denies_group(*group)))
-                    .map(DetectorGroup::as_str)
+                    .filter(|group| self.visible(scope).any(|part| part.stance.denies_files(*group)))
+                    .map(NamedFile::kind)
                     .collect(),
                 patterns: own.map(|detector| detector.id.clone()).collect(),
                 values: self.values.iter().map(|value| value.detector()).collect(),
@@ -156,12 +156,15 @@ impl PolicySection for DataLoss {
 }
 
 impl Stance {
-    fn denies_group(&self, group: DetectorGroup) -> bool {
+    fn of_files(&self, group: NamedFile) -> Option<FindingAction> {
         match group {
-            DetectorGroup::Secrets => false,
-            DetectorGroup::CredentialFiles => self.files[0],
-            DetectorGroup::ProtectedPaths => self.files[1],
+            NamedFile::Credential => self.files[0],
+            NamedFile::Protected => self.files[1],
         }
+    }
+
+    fn denies_files(&self, group: NamedFile) -> bool {
+        self.of_files(group) >= Some(FindingAction::Redact)
     }
 }
 

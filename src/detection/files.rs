@@ -1,0 +1,97 @@
+//! Files by their names: what a call named, of which a result tells, and what is attached.
+
+use super::request::described;
+use super::{Inspection, Settled};
+use crate::call::Role;
+use crate::decision::Decision;
+use crate::dlp::Confidence;
+use crate::event::Finding;
+use crate::policy::Policy;
+use crate::policy::data_loss::{FindingAction, FindingPlace, FindingVerdict, NamedFile};
+use crate::provider::request::RequestText;
+use crate::provider::request::marks::Form;
+
+/// Decides about the name of a file in a form that goes to a host that is no model's. Returns the fact, and the decision where
+/// it is denied or would be.
+pub fn settle_named(policy: &Policy, path: &str) -> Option<(Finding, FindingAction, Option<Decision>)> {
+    let file = NamedFile::of(path)?;
+    let FindingVerdict { action, decision } = policy.judge_file(file, FindingPlace::Rest);
+    if action == FindingAction::Allow {
+        return None;
+    }
+    let finding = Finding {
+        location: "multipart/filename".to_owned(),
+        length: path.len() as u64,
+        ..fact(file, action)
+    };
+    let reason = format!("A part of the form is a file that holds credentials ({})", file.kind());
+    Some((finding, action, decision.map(|decision| Decision { reason: Some(reason.into()), ..decision })))
+}
+
+/// What an event tells of a named file, wherever it stands.
+fn fact(file: NamedFile, action: FindingAction) -> Finding {
+    Finding {
+        detector: file.detector().into(),
+        kind: file.kind().into(),
+        confidence: Confidence::High.as_str().into(),
+        action: action.as_str().into(),
+        ..Finding::default()
+    }
+}
+
+impl Inspection {
+    /// Decides about a text that is the content of a named file, or the name of one. Returns what is done with all of it.
+    pub(super) fn file(&mut self, text: &RequestText<'_, '_>) -> Option<Settled> {
+        let (file, place) = self.named_file(text)?;
+        let FindingVerdict { action, decision } = self.policy.judge_file(file, place);
+        if action == FindingAction::Allow {
+            return None;
+        }
+        let (detector, length) = (file.detector().to_owned(), text.value.text()?.len());
+        let tool = text.tool();
+        let finding = Finding {
+            role: Some(text.role.as_str().into()),
+            tool: tool.map(str::to_owned),
+            location: text.place.to_string(),
+            length: length as u64,
+            ..fact(file, action)
+        };
+        self.inspected.findings.push(finding);
+        self.inspected.actions.push((detector.clone(), action));
+        self.decided(decision, || {
+            let (what, place) = (described(text, tool), &text.place);
+            format!(
+                "A file that holds credentials ({}) is named: {what} ({place}). Leave it out",
+                file.kind()
+            )
+        });
+        Some(Settled { range: 0..length, detector, confidence: Confidence::High, action })
+    }
+
+    fn named_file(&mut self, text: &RequestText<'_, '_>) -> Option<(NamedFile, FindingPlace)> {
+        match (text.role, text.form) {
+            _ if text.is_key || text.place.is_name() => None,
+            (Role::Attachment, Form::FileName) => {
+                Some((NamedFile::of(&text.value.text()?)?, FindingPlace::Rest))
+            }
+            (Role::ToolResult, Form::Text) => Some((self.file_of_call(text)?, FindingPlace::Told)),
+            (Role::Attachment, Form::Data | Form::Text) => {
+                Some((self.file_of_call(text)?, FindingPlace::Rest))
+            }
+            _ => None,
+        }
+    }
+
+    /// The file that the call named of which the text is the result.
+    fn file_of_call(&mut self, text: &RequestText<'_, '_>) -> Option<NamedFile> {
+        let named = text.call?;
+        let key = (text.place.prefix(), named.number);
+        if let Some(known) = self.calls.get(&key) {
+            return *known;
+        }
+        let may_name = named.call.input.is_some_and(|input| NamedFile::may_stand_in(input.raw().as_bytes()));
+        let file = may_name.then(|| named.files().iter().find_map(|path| NamedFile::of(path))).flatten();
+        self.calls.insert(key, file);
+        file
+    }
+}
