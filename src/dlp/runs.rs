@@ -26,9 +26,71 @@ pub(super) const TOKEN: Set = set!(
 /// The shortest run that is looked at: no token and no coded part has fewer bytes.
 pub(super) const LEAST: usize = 16;
 
-/// The runs in which tokens and coded parts stand.
+/// So many bytes are looked at together.
+const BLOCK: usize = 64;
+/// The logarithm of [`LEAST`].
+const HALVINGS: u32 = LEAST.ilog2();
+
+/// The runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
 pub(super) fn tokens(text: &[u8]) -> Vec<Range<usize>> {
-    runs(text, 0..text.len(), LEAST, &TOKEN).collect()
+    let mut found = Vec::new();
+    let (blocks, last) = text.as_chunks::<BLOCK>();
+    let mut end = [0; BLOCK];
+    end.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
+    // Behind the text there is a block of bytes that are in no token.
+    let masks = blocks.iter().map(tokens_of).chain([tokens_of(&end), 0]);
+    let (mut now, mut at, mut open) = (0, 0, None);
+    for (number, next) in masks.enumerate() {
+        // The first block has none before it.
+        if number > 0 {
+            block(at, (now, next), &mut open, &mut found);
+            at += BLOCK;
+        }
+        now = next;
+    }
+    found
+}
+
+/// Adds the runs that end in a block, of which the bits say what bytes are in tokens, as those of the next do.
+fn block(at: usize, (now, next): (u64, u64), open: &mut Option<usize>, found: &mut Vec<Range<usize>>) {
+    let mut done = 0;
+    if let Some(start) = *open {
+        done = now.trailing_ones();
+        if done == u64::BITS {
+            return;
+        }
+        found.push(start..at + done as usize);
+        *open = None;
+    }
+    // Each bit that remains is one behind which all bits of the shortest run are set.
+    let mut starts = u128::from(next) << u64::BITS | u128::from(now);
+    (0..HALVINGS).for_each(|halving| starts &= starts >> (1 << halving));
+    let starts = starts as u64;
+    while let Some(rest) = starts.checked_shr(done).filter(|rest| *rest != 0) {
+        let start = done + rest.trailing_zeros();
+        let length = (now >> start).trailing_ones();
+        if start + length == u64::BITS {
+            *open = Some(at + start as usize);
+            return;
+        }
+        done = start + length;
+        found.push(at + start as usize..at + done as usize);
+    }
+}
+
+/// A bit for each byte of a block, the first one lowest: whether it is in [`TOKEN`]. It has no branches and no table, so that
+/// compilers make it a few wide instructions.
+fn tokens_of(block: &[u8; BLOCK]) -> u64 {
+    /// Multiplied by this, the lowest bits of eight bytes stand together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let is_in = block.map(|byte| {
+        let within = |from: u8, to: u8| u8::from(byte.wrapping_sub(from) <= to - from);
+        let is = |sign: u8| u8::from(byte == sign);
+        let letters_and_digits = within(b'-', b'9') | within(b'@', b'Z') | within(b'a', b'z');
+        letters_and_digits | within(b'^', b'_') | is(b'!') | is(b'#') | is(b'+') | is(b'=') | is(b'~')
+    });
+    let eights = is_in.as_chunks::<8>().0.iter().rev();
+    eights.fold(0, |mask, eight| mask << 8 | u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56)
 }
 
 /// The runs of a part of a text whose bytes are all in a set and that have a least length. Of a text without any, one byte
@@ -67,7 +129,26 @@ mod tests {
 
     const LETTERS: Set = set!(b'a'..=b'c');
 
+    #[test]
+    fn the_bits_of_a_block_are_those_of_the_set() {
+        for at in 0..BLOCK {
+            for byte in 0..=u8::MAX {
+                let mut block = [0; BLOCK];
+                block[at] = byte;
+                assert_eq!(tokens_of(&block), u64::from(TOKEN[usize::from(byte)]) << at, "{byte}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn runs_of_tokens_are_those_of_the_set(parts in proptest::collection::vec((0_usize..90, 0_usize..3), 0..8)) {
+            let text: String =
+                parts.iter().map(|(length, out)| "a".repeat(*length) + &" ".repeat(*out)).collect();
+            let expected: Vec<_> = runs(text.as_bytes(), 0..text.len(), LEAST, &TOKEN).collect();
+            prop_assert_eq!(tokens(text.as_bytes()), expected);
+        }
+
         #[test]
         fn runs_are_those_that_a_walk_over_every_byte_finds(text in "[abc.]{0,80}", least in 1_usize..6) {
             let mut expected = Vec::new();
