@@ -7,6 +7,7 @@ mod coded;
 mod escapes;
 mod fold;
 mod hex;
+mod like;
 mod mirror;
 mod packed;
 mod percent;
@@ -146,6 +147,7 @@ pub(super) const DECODERS: &[Decoder] = &[
     fold::decode,
 ];
 
+use like::is_like_text;
 pub(super) use mirror::{MIRRORS, Mirror};
 
 /// How many bytes of a hundred are printable where decoded bytes are text.
@@ -162,31 +164,4 @@ fn is_worth(bytes: &[u8]) -> bool {
 fn is_printable(bytes: &[u8]) -> bool {
     let others = bytes.iter().filter(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')).count();
     !bytes.is_empty() && others * 100 <= bytes.len() * (100 - TEXT)
-}
-
-/// Whether text may begin like this, a sample of decoded bytes: the first may be the rest of a character, one may be no
-/// text. Few random bytes are looked at.
-fn is_like_text(sample: &[u8]) -> bool {
-    let mut rest = sample;
-    let mut others = 0;
-    while let Some((first, after)) = rest.split_first() {
-        let follow = match first {
-            b' '..=b'~' | b'\n' | b'\r' | b'\t' => 0,
-            0xc2..=0xdf => 1,
-            0xe0..=0xef => 2,
-            0xf0..=0xf4 => 3,
-            _ => {
-                others += usize::from(!(matches!(first, 0x80..=0xbf) && sample.len() - rest.len() < 3));
-                0
-            }
-        };
-        let follow = follow.min(after.len());
-        let (bytes, after) = after.split_at(follow);
-        others += usize::from(bytes.iter().any(|byte| !matches!(byte, 0x80..=0xbf)));
-        if others > 1 {
-            return false;
-        }
-        rest = after;
-    }
-    true
 }
