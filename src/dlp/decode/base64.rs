@@ -60,15 +60,14 @@ fn looks_coded(digits: &[u8]) -> bool {
 
 /// Whether text may begin there.
 fn is_text(quads: &[[u8; 4]]) -> bool {
-    let Some((first, rest)) = quads.split_first() else { return true };
-    let mut like = Like::start(undo_quad(first));
-    for quad in rest.iter().take(SAMPLE - 1) {
+    let mut like = Like::default();
+    for quad in quads.iter().take(SAMPLE) {
         like = like.then(undo_quad(quad));
         if !like.is_text() {
             return false;
         }
     }
-    like.is_text()
+    true
 }
 
 /// The three bytes of four digits, in the lowest bits.

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::coded::runs_of;
-use super::{BoundReached, Coding, Origin, Parts, Source, is_like_text, is_worth};
+use super::like::Like;
+use super::{BoundReached, Coding, Origin, Parts, Source, is_worth, packed};
 use crate::dlp::runs::{Set, runs, set};
 
 /// The least digits of a run; with signs between the bytes it is longer.
@@ -54,16 +55,39 @@ fn add(digits: &[u8], run: Range<usize>, parts: &mut Parts<'_>) -> Result<(), Bo
 /// Whether the beginning, the middle or the end holds text, or the beginning packed data: most runs are digests.
 fn looks_coded(digits: &[u8]) -> bool {
     let last = digits.len().saturating_sub(SAMPLE) / 2 * 2;
-    let sample = |start: usize| undo(digits.get(start..digits.len().min(start + SAMPLE)).unwrap_or_default());
-    let first = sample(0);
-    is_like_text(&first)
-        || last > 0 && (is_like_text(&sample(last)) || is_like_text(&sample(last / 4 * 2)))
-        || super::packed::magic(&first).is_some()
+    let is_text = |start: usize| digits.get(start..).is_none_or(is_text);
+    is_text(0)
+        || last > 0 && (is_text(last) || is_text(last / 4 * 2))
+        || digits.first_chunk().is_some_and(|[a, b, c, d, e, f, g, h]: &[u8; 8]| {
+            packed::magic(&[[*a, *b], [*c, *d], [*e, *f], [*g, *h]].map(|pair| undo_pair(&pair))).is_some()
+        })
+}
+
+/// Whether text may begin there.
+fn is_text(digits: &[u8]) -> bool {
+    let sample = digits.get(..SAMPLE).unwrap_or(digits);
+    let (sixes, rest) = sample.as_chunks::<6>();
+    let mut like = Like::default();
+    for six in sixes {
+        like = like.then(six.iter().fold(0, |bits, digit| bits << 4 | u32::from(value(*digit))));
+        if !like.is_text() {
+            return false;
+        }
+    }
+    rest.as_chunks::<2>().0.iter().fold(like, |like, pair| like.then_one(undo_pair(pair))).is_text()
+}
+
+/// The value of a digit: those of letters are nine more than their lowest bits.
+fn value(digit: u8) -> u8 {
+    (digit & 0xf) + 9 * (digit >> 6)
+}
+
+fn undo_pair([high, low]: &[u8; 2]) -> u8 {
+    value(*high) << 4 | value(*low)
 }
 
 fn undo(digits: &[u8]) -> Vec<u8> {
-    let value = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { (digit | 0x20) - b'a' + 10 };
-    digits.chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect()
+    digits.as_chunks::<2>().0.iter().map(undo_pair).collect()
 }
 
 /// The parts of a run in which each two digits are followed by one and the same sign.

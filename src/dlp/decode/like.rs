@@ -40,26 +40,28 @@ const fn class(byte: u8) -> u8 {
 const FOLLOW: u8 = 0b0011;
 const BROKEN: u8 = 0b0100;
 const FAULT: u8 = 0b1000;
-/// There were two faults: it is no text. No other state has this number, since a character without more bytes is not broken.
+/// There was nothing yet, and there were two faults: no other state has these numbers, since no character that is over is
+/// broken.
+const START: u8 = BROKEN;
 const NO_TEXT: u8 = FAULT | BROKEN;
 const STATES: usize = 16;
 /// How many bits the number of three classes has.
 const STEP: u32 = 8;
 
 /// The state behind three bytes by the state before them.
-static STEPS: [u8; STATES << STEP] = steps(false);
-/// The same at the beginning of a sample: the bytes may be the rest of a character.
-static STARTS: [u8; STATES << STEP] = steps(true);
+static STEPS: [u8; STATES << STEP] = steps();
 
-const fn steps(at_start: bool) -> [u8; STATES << STEP] {
+const fn steps() -> [u8; STATES << STEP] {
     let mut steps = [NO_TEXT; STATES << STEP];
     let mut state = 0;
-    while state < STATES {
+    while state < STATES as u8 {
+        // The first three bytes may be the rest of a character.
+        let (at_start, before) = if state == START { (true, 0) } else { (false, state) };
         let mut three = 0;
         while three < CLASSES * CLASSES * CLASSES {
-            let first = next(state as u8, (three / CLASSES / CLASSES) as u8, at_start);
+            let first = next(before, (three / CLASSES / CLASSES) as u8, at_start);
             let middle = next(first, (three / CLASSES % CLASSES) as u8, at_start);
-            steps[state << STEP | three] = next(middle, (three % CLASSES) as u8, at_start);
+            steps[(state as usize) << STEP | three] = next(middle, (three % CLASSES) as u8, at_start);
             three += 1;
         }
         state += 1;
@@ -88,19 +90,28 @@ const fn next(state: u8, class: u8, at_start: bool) -> u8 {
     }
 }
 
-/// Looks at a sample of bytes. One byte of it, or one character, may be no text.
+/// Looks at a sample of bytes, first threes of them and then single ones. One of its characters may be no text, and the
+/// first may be cut.
 #[derive(Clone, Copy)]
 pub(super) struct Like(u8);
 
+impl Default for Like {
+    fn default() -> Self {
+        Self(START)
+    }
+}
+
 impl Like {
-    /// The first three bytes, in the lowest bits.
-    pub(super) fn start(three: u32) -> Self {
-        Self(step(&STARTS, 0, three))
+    /// The next three bytes, in the lowest bits.
+    pub(super) fn then(self, three: u32) -> Self {
+        let [_, first, middle, last] = three.to_be_bytes();
+        let classes = FIRST[usize::from(first)] + MIDDLE[usize::from(middle)] + LAST[usize::from(last)];
+        Self(STEPS[usize::from(self.0 % STATES as u8) << STEP | usize::from(classes)])
     }
 
-    /// The next three bytes.
-    pub(super) fn then(self, three: u32) -> Self {
-        Self(step(&STEPS, self.0, three))
+    /// The next byte, behind the first three.
+    pub(super) fn then_one(self, byte: u8) -> Self {
+        Self(next(self.0, class(byte), false))
     }
 
     /// Whether it may be text, all that was seen of it.
@@ -109,73 +120,47 @@ impl Like {
     }
 }
 
-fn step(steps: &[u8; STATES << STEP], state: u8, three: u32) -> u8 {
-    let [_, first, middle, last] = three.to_be_bytes();
-    let classes = FIRST[usize::from(first)] + MIDDLE[usize::from(middle)] + LAST[usize::from(last)];
-    steps[usize::from(state % STATES as u8) << STEP | usize::from(classes)]
-}
-
-/// Whether text may begin like this, a sample of decoded bytes: the first may be the rest of a character, one may be no
-/// text.
-pub(super) fn is_like_text(sample: &[u8]) -> bool {
-    let (threes, rest) = sample.as_chunks::<3>();
-    let number = |three: &[u8; 3]| u32::from_be_bytes([0, three[0], three[1], three[2]]);
-    let mut steps = &STARTS;
-    let mut state = 0;
-    for three in threes {
-        state = step(steps, state, number(three));
-        if state == NO_TEXT {
-            return false;
-        }
-        steps = &STEPS;
-    }
-    // What is printable behind the end changes nothing: a character may be cut there.
-    let at_start = threes.is_empty();
-    rest.iter().fold(state, |state, byte| next(state, class(*byte), at_start)) != NO_TEXT
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    /// The same, character by character.
-    fn is_like_text_slowly(sample: &[u8]) -> bool {
+    /// Goes from character to character.
+    fn is_like_text(sample: &[u8]) -> bool {
         let mut rest = sample;
         let mut others = 0;
         while let Some((first, after)) = rest.split_first() {
-            let follow = match class(*first) {
-                PRINTABLE => 0,
-                GOES_ON if sample.len() - rest.len() < 3 => 0,
-                GOES_ON | OTHER => {
-                    others += 1;
+            let follow = match first {
+                b' '..=b'~' | b'\n' | b'\r' | b'\t' => 0,
+                0xc2..=0xdf => 1,
+                0xe0..=0xef => 2,
+                0xf0..=0xf4 => 3,
+                _ => {
+                    others += usize::from(!(matches!(first, 0x80..=0xbf) && sample.len() - rest.len() < 3));
                     0
                 }
-                begins => usize::from(begins - BEGINS) + 1,
             };
             let (bytes, after) = after.split_at(follow.min(after.len()));
-            others += usize::from(bytes.iter().any(|byte| class(*byte) != GOES_ON));
+            others += usize::from(bytes.iter().any(|byte| !matches!(byte, 0x80..=0xbf)));
             rest = after;
         }
         others <= 1
     }
 
+    fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![any::<u8>(), Just(b'a'), 0x80_u8..0xc0, Just(0xc3), Just(0xe3), Just(0xf1)];
+        proptest::collection::vec(byte, 3..24)
+    }
+
     proptest! {
         #[test]
-        fn samples_are_judged_as_by_a_walk_over_their_characters(
-            sample in proptest::collection::vec(
-                prop_oneof![any::<u8>(), Just(b'a'), 0x80_u8..0xc0, Just(0xc3), Just(0xe3), Just(0xf1)],
-                0..24,
-            ),
-        ) {
-            let expected = is_like_text_slowly(&sample);
-            prop_assert_eq!(is_like_text(&sample), expected);
-            if let (Some((first, rest)), []) = (sample.as_chunks::<3>().0.split_first(), sample.as_chunks::<3>().1) {
-                let number = |three: &[u8; 3]| u32::from_be_bytes([0, three[0], three[1], three[2]]);
-                let like = rest.iter().fold(Like::start(number(first)), |like, three| like.then(number(three)));
-                prop_assert_eq!(like.is_text(), expected);
-            }
+        fn samples_are_judged_as_by_a_walk_over_their_characters(sample in some_bytes()) {
+            let (threes, rest) = sample.as_chunks::<3>();
+            let number = |three: &[u8; 3]| u32::from_be_bytes([0, three[0], three[1], three[2]]);
+            let like = threes.iter().fold(Like::default(), |like, three| like.then(number(three)));
+            let like = rest.iter().fold(like, |like, byte| like.then_one(*byte));
+            prop_assert_eq!(like.is_text(), is_like_text(&sample));
         }
     }
 }
