@@ -1,6 +1,6 @@
 //! Searches one layer of a text: anchors and values in its runs, a few anchors everywhere, then the shape at each.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
@@ -9,7 +9,7 @@ use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
 use super::detector::{Detector, Place};
 use super::runs::LEAST;
-use super::validator::Judged;
+use super::validator::{Judged, Validator};
 
 /// Anchors that are shorter stand in too many texts by chance, turned round or in the other case.
 const LEAST_MIRRORED: usize = 4;
@@ -28,8 +28,8 @@ pub struct Detectors {
     texts: Anchors,
     /// The literals of patterns; none where there are no patterns.
     patterns: Option<Anchors>,
-    /// The detectors that look at each value.
-    values: Vec<usize>,
+    /// The detectors that look at each value, and how long it has to be.
+    values: Vec<(usize, RangeInclusive<usize>)>,
 }
 
 #[derive(Debug)]
@@ -81,7 +81,8 @@ impl Detectors {
 
     fn of(all: Vec<Detector>) -> Result<Self, String> {
         let values = all.iter().enumerate().filter(|(_, detector)| detector.form.place == Place::Value);
-        let values = values.map(|(number, _)| number).collect();
+        let lengths = |detector: &Detector| detector.form.validator.map_or(0..=usize::MAX, Validator::lengths);
+        let values = values.map(|(number, detector)| (number, lengths(detector))).collect();
         let tokens = Anchors::of(&all, Place::Token)?;
         let texts = Anchors::of(&all, Place::Text)?;
         let has_patterns = all.iter().any(|detector| detector.form.place == Place::Anywhere);
@@ -134,9 +135,10 @@ impl Detectors {
                 let range = run.start + anchor.start()..run.start + anchor.end();
                 self.anchored(&mut layer, owner, range, run.clone());
             }
-            if !rigid_alone || self.values.iter().any(|number| self.all[*number].is_rigid) {
+            if !rigid_alone || self.values.iter().any(|(number, _)| self.all[*number].is_rigid) {
                 for value in values(text, run.clone()) {
-                    self.values.iter().for_each(|number| self.judge(&mut layer, *number, value.clone()));
+                    let fitting = self.values.iter().filter(|(_, lengths)| lengths.contains(&value.len()));
+                    fitting.for_each(|(number, _)| self.judge(&mut layer, *number, value.clone()));
                 }
             }
         }

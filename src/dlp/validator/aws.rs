@@ -1,6 +1,6 @@
 //! AWS's access keys: the id, and the secret that stands near it or behind its name.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::entropy::{Classes, entropy};
 use super::{Candidate, Judged, Validator};
@@ -31,6 +31,10 @@ const NAMES: &[&[u8]] = &[b"awssecret", b"secretaccess", b"accesskey"];
 pub(super) struct SecretAccessKey;
 
 impl Validator for SecretAccessKey {
+    fn lengths(&self) -> RangeInclusive<usize> {
+        SECRET..=usize::MAX
+    }
+
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
         let text = candidate.text;
         runs(text, candidate.range.clone(), SECRET, &SET)

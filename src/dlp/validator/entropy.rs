@@ -5,13 +5,20 @@ pub(super) fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     text.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let length = text.len() as f64;
+    let share = |count: u32| {
+        let p = f64::from(count) / length;
+        -p * p.log2()
+    };
+    // Few bytes stand there more often.
+    let often: [f64; OFTEN] = std::array::from_fn(|count| if count == 0 { 0.0 } else { share(count as u32) });
     counts
         .iter()
         .filter(|count| **count > 0)
-        .map(|count| f64::from(*count) / length)
-        .map(|p| -p * p.log2())
+        .map(|count| often.get(*count as usize).copied().unwrap_or_else(|| share(*count)))
         .sum()
 }
+
+const OFTEN: usize = 4;
 
 /// How many letters of each case and digits a text has.
 pub(super) struct Classes {

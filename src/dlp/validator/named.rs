@@ -6,15 +6,21 @@ const LONGEST: usize = 64;
 
 /// Returns the name of the value that begins there.
 pub(super) fn name_of(text: &[u8], value: usize) -> Option<&[u8]> {
-    let before = text.get(value.saturating_sub(BETWEEN)..value)?;
-    let is_between = |byte: &&u8| {
-        matches!(byte, b'=' | b':' | b'"' | b'\'' | b'`' | b'\\' | b'>' | b'\t' | b' ' | b']' | b')')
-    };
-    let between = before.iter().rev().take_while(is_between).count();
-    let is_assigned = before.iter().rev().take(between).any(|byte| matches!(byte, b'=' | b':'));
-    let end = value - between;
-    let name = text.get(end.saturating_sub(LONGEST)..end)?;
+    let before = text.get(..value)?;
+    let (mut between, mut is_assigned) = (0, false);
+    for byte in before.iter().rev().take(BETWEEN) {
+        match byte {
+            b'=' | b':' => is_assigned = true,
+            b'"' | b'\'' | b'`' | b'\\' | b'>' | b'\t' | b' ' | b']' | b')' => {}
+            _ => break,
+        }
+        between += 1;
+    }
+    if !is_assigned {
+        return None;
+    }
+    let name = before.get(..value - between)?;
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let length = name.iter().rev().take_while(is_name).count();
-    name.get(name.len() - length..).filter(|name| is_assigned && !name.is_empty())
+    let length = name.iter().rev().take(LONGEST).take_while(is_name).count();
+    name.get(name.len() - length..).filter(|name| !name.is_empty())
 }
