@@ -29,12 +29,17 @@ pub(super) struct Classes {
 
 impl Classes {
     pub(super) fn of(text: &[u8]) -> Self {
-        let count = |is: fn(&u8) -> bool| text.iter().filter(|byte| is(byte)).count();
-        Self {
-            upper: count(u8::is_ascii_uppercase),
-            lower: count(u8::is_ascii_lowercase),
-            digits: count(u8::is_ascii_digit),
+        let mut classes = Self { upper: 0, lower: 0, digits: 0 };
+        // Narrow sums, so that compilers make it a few wide instructions.
+        for few in text.chunks(32) {
+            let count = |from: u8, many: u8| -> usize {
+                few.iter().map(|byte| u8::from(byte.wrapping_sub(from) < many)).sum::<u8>().into()
+            };
+            classes.upper += count(b'A', 26);
+            classes.lower += count(b'a', 26);
+            classes.digits += count(b'0', 10);
         }
+        classes
     }
 
     /// Whether it has letters and digits, or letters of both cases, several of each.

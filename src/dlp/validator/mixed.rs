@@ -19,7 +19,7 @@ impl Validator for Mixed {
     fn may_follow(&self, text: &[u8], anchor: &Range<usize>) -> bool {
         let most = text.len().min(anchor.end.saturating_add(SAMPLE));
         text.get(anchor.end..most)
-            .is_some_and(|random| distinct(random) >= LEAST_DISTINCT && Classes::of(random).are_mixed())
+            .is_some_and(|random| Classes::of(random).are_mixed() && distinct(random) >= LEAST_DISTINCT)
     }
 
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
@@ -34,12 +34,7 @@ impl Validator for Mixed {
 
 /// How many different characters of ASCII stand in a text.
 fn distinct(text: &[u8]) -> u32 {
-    let (mut low, mut high) = (0_u64, 0_u64);
-    for byte in text {
-        let bit = 1 << (byte & 0x3f);
-        let is_high = u64::from(byte >> 6 & 1).wrapping_neg();
-        low |= bit & !is_high;
-        high |= bit & is_high;
-    }
-    low.count_ones() + high.count_ones()
+    let mut seen = [0_u8; 128];
+    text.iter().for_each(|byte| seen[usize::from(byte & 0x7f)] = 1);
+    seen.iter().sum::<u8>().into()
 }
