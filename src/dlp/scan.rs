@@ -3,16 +3,13 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
-
+use super::anchors::Anchors;
 use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
 use super::detector::{Detector, Place};
 use super::runs::LEAST;
 use super::validator::{Judged, Validator};
 
-/// Anchors that are shorter stand in too many texts by chance, turned round or in the other case.
-const LEAST_MIRRORED: usize = 4;
 /// The shortest secret of a pattern: its literal.
 const SHORTEST_PATTERN: usize = 3;
 /// How much around an anchor is turned round at most.
@@ -30,13 +27,6 @@ pub struct Detectors {
     patterns: Option<Anchors>,
     /// The detectors that look at each value, and how long it has to be.
     values: Vec<(usize, RangeInclusive<usize>)>,
-}
-
-#[derive(Debug)]
-struct Anchors {
-    automaton: AhoCorasick,
-    /// Whose each anchor is, and how it is turned round.
-    owners: Vec<(usize, Option<usize>)>,
 }
 
 /// A secret in one layer.
@@ -130,11 +120,10 @@ impl Detectors {
         }
         for run in runs {
             let Some(bytes) = text.get(run.clone()) else { continue };
-            for anchor in self.tokens.automaton.find_overlapping_iter(bytes) {
-                let owner = self.tokens.owners.get(anchor.pattern().as_usize());
-                let range = run.start + anchor.start()..run.start + anchor.end();
+            self.tokens.in_run(bytes, |owner, range| {
+                let range = run.start + range.start..run.start + range.end;
                 self.anchored(&mut layer, owner, range, run.clone());
-            }
+            });
             if !rigid_alone || self.values.iter().any(|(number, _)| self.all[*number].is_rigid) {
                 for value in values(text, run.clone()) {
                     let fitting = self.values.iter().filter(|(_, lengths)| lengths.contains(&value.len()));
@@ -188,38 +177,6 @@ impl Detectors {
             *next = judged.range.end;
             layer.secrets.push(LayerMatch { detector, judged });
         }
-    }
-}
-
-impl Anchors {
-    /// The anchors of the detectors whose secrets stand there.
-    fn of(all: &[Detector], place: Place) -> Result<Self, String> {
-        let (mut texts, mut owners) = (Vec::new(), Vec::new());
-        for (number, detector) in all.iter().enumerate().filter(|(_, of)| of.form.place == place) {
-            for anchor in detector.anchors.iter().map(String::as_bytes) {
-                texts.push(anchor.to_vec());
-                owners.push((number, None));
-                if !detector.is_rigid || anchor.len() < LEAST_MIRRORED {
-                    continue;
-                }
-                for (way, mirror) in MIRRORS.iter().enumerate() {
-                    let turned = (mirror.undo)(anchor);
-                    if turned != anchor {
-                        texts.push(turned);
-                        owners.push((number, Some(way)));
-                    }
-                }
-            }
-        }
-        let mut builder = AhoCorasickBuilder::new();
-        match place {
-            Place::Text => builder.match_kind(MatchKind::LeftmostFirst),
-            // Anchors may stand in each other, and each run is short.
-            Place::Anywhere => &mut builder,
-            Place::Token | Place::Value => builder.kind(Some(AhoCorasickKind::DFA)).prefilter(false),
-        };
-        let automaton = builder.build(texts).map_err(|error| error.to_string())?;
-        Ok(Self { automaton, owners })
     }
 }
 
