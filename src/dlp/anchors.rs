@@ -78,6 +78,8 @@ const WORDS: usize = 1 << (BITS - u64::BITS.ilog2());
 #[derive(Debug)]
 struct Sieve {
     bits: Box<[u64; WORDS]>,
+    /// The same at other places: what passes both is hardly ever something else.
+    others: Box<[u64; WORDS]>,
     /// The length of the longest anchor.
     longest: usize,
 }
@@ -85,10 +87,10 @@ struct Sieve {
 impl Sieve {
     fn of(anchors: &[Vec<u8>]) -> Self {
         let longest = anchors.iter().map(Vec::len).max().unwrap_or(0);
-        let mut sieve = Self { bits: Box::new([0; WORDS]), longest };
+        let mut sieve = Self { bits: Box::new([0; WORDS]), others: Box::new([0; WORDS]), longest };
         for anchor in anchors {
             match anchor.as_slice() {
-                [] | [_] => sieve.bits.fill(u64::MAX),
+                [] | [_] => [&mut sieve.bits, &mut sieve.others].iter_mut().for_each(|bits| bits.fill(u64::MAX)),
                 [a, b] => {
                     (0..=u8::MAX).for_each(|any| sieve.add([*a, *b, any]));
                     (0..=u8::MAX).for_each(|any| sieve.add([any, *a, *b]));
@@ -107,14 +109,26 @@ impl Sieve {
     }
 
     fn add(&mut self, [a, b, c]: [u8; 3]) {
-        let (word, bit) = place(u64::from(u32::from_le_bytes([a, b, c, 0])));
+        let three = u64::from(u32::from_le_bytes([a, b, c, 0]));
+        let (word, bit) = place(three, SPREAD);
         self.bits[word] |= bit;
+        let (word, bit) = place(three, OTHER_SPREAD);
+        self.others[word] |= bit;
     }
 
-    /// Whether three bytes, the lowest ones, may be of an anchor.
-    fn has(&self, three: u64) -> bool {
-        let (word, bit) = place(three);
-        self.bits[word] & bit != 0
+    /// Whether three of these bytes may be of an anchor.
+    fn has(&self, bytes: &[u8; READ]) -> bool {
+        let bytes = u64::from_le_bytes(*bytes);
+        let threes = [bytes, bytes >> 16, bytes >> 32];
+        let is_in = |bits: &[u64; WORDS], three, spread| {
+            let (word, bit) = place(three, spread);
+            bits[word] & bit != 0
+        };
+        let [first, second, third] = threes.map(|three| is_in(&self.bits, three, SPREAD));
+        (first | second | third)
+            && threes.iter().any(|three| {
+                is_in(&self.bits, *three, SPREAD) && is_in(&self.others, *three, OTHER_SPREAD)
+            })
     }
 
     /// The next part of a run that may have anchors, so that all of them end in it; from a multiple of [`STEP`] on.
@@ -133,18 +147,14 @@ impl Sieve {
 
     /// The first step from there on at which three bytes are of an anchor, if it begins before a place.
     fn hit(&self, run: &[u8], mut at: usize, before: usize) -> Option<usize> {
-        let has = |bytes: &[u8; READ]| {
-            let bytes = u64::from_le_bytes(*bytes);
-            self.has(bytes) | self.has(bytes >> 16) | self.has(bytes >> 32)
-        };
         while at < before {
             let rest = run.get(at..).filter(|rest| !rest.is_empty())?;
             let Some(bytes) = rest.first_chunk() else {
                 let mut last = [0; READ];
                 last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-                return has(&last).then_some(at);
+                return self.has(&last).then_some(at);
             };
-            if has(bytes) {
+            if self.has(bytes) {
                 return Some(at);
             }
             at += STEP;
@@ -153,10 +163,13 @@ impl Sieve {
     }
 }
 
+/// Odd numbers that spread three bytes well (Knuth, The Art of Computer Programming, 6.4).
+const SPREAD: u32 = 0x9e37_79b1;
+const OTHER_SPREAD: u32 = 0x85eb_ca6b;
+
 /// Where the bit of three bytes is, the lowest ones.
-fn place(three: u64) -> (usize, u64) {
-    // Any odd number that spreads them well (Knuth, The Art of Computer Programming, 6.4).
-    let number = (three as u32 & 0xff_ffff).wrapping_mul(0x9e37_79b1) >> (u32::BITS - BITS);
+fn place(three: u64, spread: u32) -> (usize, u64) {
+    let number = (three as u32 & 0xff_ffff).wrapping_mul(spread) >> (u32::BITS - BITS);
     ((number >> 6) as usize, 1 << (number & 0x3f))
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::coded::runs_of;
 use super::like::Like;
 use super::{BoundReached, Coding, Origin, Parts, Source, is_worth, packed};
-use crate::dlp::runs::{Set, runs, set};
+use crate::dlp::runs::{Set, set};
 
 /// The least digits of a run; with signs between the bytes it is longer.
 const LEAST: usize = 32;
@@ -25,7 +25,7 @@ pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), B
             add(digits, coded.range(text, skipped, 0), parts)?;
         }
     }
-    for run in runs(text, 0..text.len(), LEAST_SEPARATED, &SEPARATED) {
+    for run in separated_runs(text) {
         for run in separated(text, run) {
             let digits: Vec<u8> = text
                 .get(run.clone())
@@ -90,6 +90,32 @@ fn undo(digits: &[u8]) -> Vec<u8> {
     digits.as_chunks::<2>().0.iter().map(undo_pair).collect()
 }
 
+/// The runs of pairs and signs that may have parts in which each two digits are followed by one sign: of three bytes of such
+/// a part one is a sign, wherever they stand.
+fn separated_runs(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+    let is_part = |three: &[u8; 3]| {
+        let [one, two, three] = three.map(|byte| (DIGITS[usize::from(byte)], SEPARATED[usize::from(byte)]));
+        (one.1 & two.1 & three.1) && u8::from(one.0) + u8::from(two.0) + u8::from(three.0) == 2
+    };
+    let is_in = |byte: &&u8| SEPARATED[usize::from(**byte)];
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let rest = text.get(at..)?;
+            if !is_part(rest.first_chunk()?) {
+                at += LEAST_SEPARATED - 2;
+                continue;
+            }
+            let before = text.get(..at).unwrap_or_default();
+            let run = at - before.iter().rev().take_while(is_in).count()..at + rest.iter().take_while(is_in).count();
+            at = run.end;
+            if run.len() >= LEAST_SEPARATED {
+                return Some(run);
+            }
+        }
+    })
+}
+
 /// The parts of a run in which each two digits are followed by one and the same sign.
 fn separated(text: &[u8], run: Range<usize>) -> Vec<Range<usize>> {
     let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_hexdigit);
@@ -110,4 +136,25 @@ fn separated(text: &[u8], run: Range<usize>) -> Vec<Range<usize>> {
         at = end.max(at + 1);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dlp::runs::runs;
+
+    fn parts(text: &[u8], runs: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+        runs.flat_map(|run| separated(text, run)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn separated_parts_are_those_of_all_runs(text in "([ :.1a]{0,60}|(1a:){10,20}|(1a ){10,20}){0,8}") {
+            let text = text.as_bytes();
+            let expected = parts(text, runs(text, 0..text.len(), LEAST_SEPARATED, &SEPARATED));
+            prop_assert_eq!(parts(text, separated_runs(text)), expected);
+        }
+    }
 }
