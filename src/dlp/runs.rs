@@ -32,8 +32,8 @@ const BLOCK: usize = 64;
 const HALVINGS: u32 = LEAST.ilog2();
 
 /// The runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
-pub(super) fn tokens(text: &[u8]) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+pub(super) fn tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
+    found.clear();
     let (blocks, last) = text.as_chunks::<BLOCK>();
     let mut end = [0; BLOCK];
     end.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
@@ -43,12 +43,11 @@ pub(super) fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     for (number, next) in masks.enumerate() {
         // The first block has none before it.
         if number > 0 {
-            block(at, (now, next), &mut open, &mut found);
+            block(at, (now, next), &mut open, found);
             at += BLOCK;
         }
         now = next;
     }
-    found
 }
 
 /// Adds the runs that end in a block, of which the bits say what bytes are in tokens, as those of the next do.
@@ -146,7 +145,9 @@ mod tests {
             let text: String =
                 parts.iter().map(|(length, out)| "a".repeat(*length) + &" ".repeat(*out)).collect();
             let expected: Vec<_> = runs(text.as_bytes(), 0..text.len(), LEAST, &TOKEN).collect();
-            prop_assert_eq!(tokens(text.as_bytes()), expected);
+            let mut found = Vec::new();
+            tokens(text.as_bytes(), &mut found);
+            prop_assert_eq!(found, expected);
         }
 
         #[test]

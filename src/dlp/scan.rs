@@ -7,7 +7,7 @@ use super::anchors::Anchors;
 use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
 use super::detector::{Detector, Place};
-use super::runs::LEAST;
+use super::runs::{LEAST, tokens};
 use super::validator::{Judged, Validator};
 
 /// The shortest secret of a pattern: its literal.
@@ -35,6 +35,15 @@ pub(super) struct LayerMatch<'d> {
     pub(super) judged: Judged,
 }
 
+/// What is found in one layer, and what the search of it needs.
+#[derive(Default)]
+pub(super) struct Room<'d> {
+    /// Its runs.
+    pub(super) runs: Vec<Range<usize>>,
+    next: Vec<usize>,
+    pub(super) secrets: Vec<LayerMatch<'d>>,
+}
+
 /// A part of a layer in which an anchor stands turned round.
 pub(super) struct Turned {
     pub(super) range: Range<usize>,
@@ -46,7 +55,7 @@ struct Layer<'t, 'd, 'o> {
     text: &'t [u8],
     rigid_alone: bool,
     /// Where each detector may find its next secret.
-    next: Vec<usize>,
+    next: &'o mut Vec<usize>,
     secrets: &'o mut Vec<LayerMatch<'d>>,
     turned: Vec<Turned>,
 }
@@ -101,15 +110,14 @@ impl Detectors {
         self.all.iter()
     }
 
-    /// Adds the secrets of a layer. Returns the parts in which an anchor stands turned round.
-    pub(super) fn layer<'d>(
-        &'d self,
-        text: &[u8],
-        runs: &[Range<usize>],
-        rigid_alone: bool,
-        secrets: &mut Vec<LayerMatch<'d>>,
-    ) -> Vec<Turned> {
-        let next = vec![0; self.all.len()];
+    /// Finds the secrets of a layer, with room that is used for each layer anew. Returns the parts in which an anchor stands
+    /// turned round.
+    pub(super) fn layer<'d>(&'d self, text: &[u8], rigid_alone: bool, room: &mut Room<'d>) -> Vec<Turned> {
+        let Room { runs, next, secrets } = room;
+        tokens(text, runs);
+        next.clear();
+        next.resize(self.all.len(), 0);
+        secrets.clear();
         let mut layer = Layer { text, rigid_alone, next, secrets, turned: Vec::new() };
         for anchor in self.texts.automaton.find_iter(text) {
             let owner = self.texts.owners.get(anchor.pattern().as_usize());
@@ -118,7 +126,7 @@ impl Detectors {
         if let Some(patterns) = self.patterns.as_ref().filter(|_| !rigid_alone) {
             self.anywhere(&mut layer, patterns);
         }
-        for run in runs {
+        for run in runs.iter() {
             let Some(bytes) = text.get(run.clone()) else { continue };
             self.tokens.in_run(bytes, |owner, range| {
                 let range = run.start + range.start..run.start + range.end;

@@ -5,6 +5,9 @@ use super::{Origin, Steps};
 /// How much in front of a word with an escape belongs to it, in bytes: the name that a value is given to.
 pub(super) const CONTEXT: usize = 64;
 
+/// How near a sign is found without a wide search, whose beginning takes longer.
+const NEAR: usize = 4;
+
 /// A character that an escape stands for: how long the escape is, and the bytes.
 pub(super) struct Escape {
     pub(super) length: usize,
@@ -50,8 +53,15 @@ fn space(text: &[u8], from: usize) -> usize {
     memchr::memchr3(b' ', b'\n', b'\t', rest).map_or(text.len(), |length| from + length)
 }
 
+/// The next sign. Where there are many, they are often near.
+fn find(text: &[u8], sign: u8, from: usize) -> Option<usize> {
+    let rest = text.get(from..).unwrap_or_default();
+    let near = rest.iter().take(NEAR).position(|byte| *byte == sign);
+    near.or_else(|| memchr::memchr(sign, rest)).map(|length| from + length)
+}
+
 /// Decodes the words in which there are escapes, which all begin with one sign. Returns nothing of a text without any.
-pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -> Option<Assembly> {
+pub(super) fn undo(text: &[u8], sign: u8, escape: impl Fn(&[u8]) -> Option<Escape>) -> Option<Assembly> {
     let mut assembly = Assembly::default();
     let (mut done, mut is_changed) = (0, false);
     let mut next = memchr::memchr(sign, text);
@@ -62,7 +72,9 @@ pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -
         assembly.begin(at);
         let (mut escaped, mut end) = (first, 0);
         loop {
-            assembly.copy(text.get(at..escaped).unwrap_or_default());
+            if at < escaped {
+                assembly.copy(text.get(at..escaped).unwrap_or_default());
+            }
             at = escaped + 1;
             match escape(text.get(escaped..).unwrap_or_default()) {
                 Some(Escape { length, bytes, count }) => {
@@ -75,7 +87,7 @@ pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -
             if end < at {
                 end = space(text, at);
             }
-            next = memchr::memchr(sign, text.get(at..).unwrap_or_default()).map(|length| at + length);
+            next = find(text, sign, at);
             match next {
                 Some(near) if near <= end + CONTEXT => escaped = near,
                 _ => break,

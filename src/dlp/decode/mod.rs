@@ -82,7 +82,10 @@ pub(super) struct Steps(Vec<(usize, usize)>);
 impl Steps {
     /// From here on, this byte of the part is that of the text.
     fn add(&mut self, part: usize, text: usize) {
-        self.0.push((part, text));
+        // Escapes often follow each other.
+        if self.0.last() != Some(&(part, text)) {
+            self.0.push((part, text));
+        }
     }
 
     /// The offset in the text.

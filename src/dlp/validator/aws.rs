@@ -48,10 +48,14 @@ fn is_named(text: &[u8], secret: &Range<usize>) -> bool {
     let before = text.get(secret.start.saturating_sub(NEAR)..secret.start).unwrap_or_default();
     let after = text.get(secret.end..text.len().min(secret.end + NEAR)).unwrap_or_default();
     [before, after].iter().any(|near| {
-        let letters: Vec<u8> =
-            near.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
-        IDS.iter().any(|id| memchr::memmem::find(near, id).is_some())
-            || NAMES.iter().any(|name| memchr::memmem::find(&letters, name).is_some())
+        let (mut letters, mut count) = ([0; NEAR], 0);
+        for byte in *near {
+            letters[count.min(NEAR - 1)] = byte.to_ascii_lowercase();
+            count += usize::from(byte.is_ascii_alphanumeric());
+        }
+        let letters = letters.get(..count).unwrap_or_default();
+        let has = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();
+        IDS.iter().any(|id| has(near, id)) || NAMES.iter().any(|name| has(letters, name))
     })
 }
 
