@@ -31,50 +31,42 @@ const BLOCK: usize = 64;
 /// The logarithm of [`LEAST`].
 const HALVINGS: u32 = LEAST.ilog2();
 
-/// The runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
+/// Finds the runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
 pub(super) fn tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     found.clear();
     let (blocks, last) = text.as_chunks::<BLOCK>();
+    // Behind the text there are bytes that are in no token.
     let mut end = [0; BLOCK];
     end.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
-    // Behind the text there is a block of bytes that are in no token.
-    let masks = blocks.iter().map(tokens_of).chain([tokens_of(&end), 0]);
-    let (mut now, mut at, mut open) = (0, 0, None);
-    for (number, next) in masks.enumerate() {
-        // The first block has none before it.
-        if number > 0 {
-            block(at, (now, next), &mut open, found);
-            at += BLOCK;
-        }
-        now = next;
+    // Where the bytes of tokens begin that stand in front of the block.
+    let mut start = 0;
+    for (number, block) in blocks.iter().chain([&end]).enumerate() {
+        start = ended(tokens_of(block), number * BLOCK, start, found);
     }
 }
 
-/// Adds the runs that end in a block, of which the bits say what bytes are in tokens, as those of the next do.
-fn block(at: usize, (now, next): (u64, u64), open: &mut Option<usize>, found: &mut Vec<Range<usize>>) {
-    let mut done = 0;
-    if let Some(start) = *open {
-        done = now.trailing_ones();
-        if done == u64::BITS {
-            return;
-        }
-        found.push(start..at + done as usize);
-        *open = None;
+/// Adds the runs that end in a block, which stands there and of which the bits say what bytes are in tokens. Returns where the
+/// bytes begin that are in tokens up to its end.
+fn ended(bits: u64, at: usize, start: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let first = bits.trailing_ones();
+    if first == u64::BITS {
+        return start;
     }
-    // Each bit that remains is one behind which all bits of the shortest run are set.
-    let mut starts = u128::from(next) << u64::BITS | u128::from(now);
-    (0..HALVINGS).for_each(|halving| starts &= starts >> (1 << halving));
-    let starts = starts as u64;
-    while let Some(rest) = starts.checked_shr(done).filter(|rest| *rest != 0) {
-        let start = done + rest.trailing_zeros();
-        let length = (now >> start).trailing_ones();
-        if start + length == u64::BITS {
-            *open = Some(at + start as usize);
-            return;
-        }
-        done = start + length;
-        found.push(at + start as usize..at + done as usize);
+    if at + first as usize - start >= LEAST {
+        found.push(start..at + first as usize);
     }
+    // Each bit that remains is one behind which all bits of the shortest run are set. What goes on behind the block is no
+    // run yet.
+    let last = bits.leading_ones();
+    let inside = bits & (u64::MAX >> last) & (u64::MAX << first);
+    let mut starts = (0..HALVINGS).fold(inside, |starts, halving| starts & starts >> (1 << halving));
+    while starts != 0 {
+        let start = starts.trailing_zeros();
+        let end = start + (inside >> start).trailing_ones();
+        found.push(at + start as usize..at + end as usize);
+        starts &= u64::MAX << end;
+    }
+    at + (u64::BITS - last) as usize
 }
 
 /// A bit for each byte of a block, the first one lowest: whether it is in [`TOKEN`]. It has no branches and no table, so that

@@ -84,12 +84,13 @@ pub(super) fn undo(text: &[u8], sign: u8, escape: impl Fn(&[u8]) -> Option<Escap
                 }
                 None => assembly.copy(&[sign]),
             }
-            if end < at {
+            next = find(text, sign, at);
+            // The word ends there or behind it, which need not be known where the next escape is near.
+            if next.is_none_or(|next| next > at + CONTEXT) && end < at {
                 end = space(text, at);
             }
-            next = find(text, sign, at);
             match next {
-                Some(near) if near <= end + CONTEXT => escaped = near,
+                Some(near) if near <= at.max(end) + CONTEXT => escaped = near,
                 _ => break,
             }
         }
