@@ -1,6 +1,9 @@
 //! AWS's access keys: the id, and the secret that stands near it or behind its name.
 
 use std::ops::{Range, RangeInclusive};
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::entropy::{Classes, entropy};
 use super::{Candidate, Judged, Validator};
@@ -27,6 +30,11 @@ const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/');
 /// What stands near a secret: the beginnings of key ids, and names without the signs between their words.
 const IDS: &[&[u8]] = &[b"AKIA", b"ASIA"];
 const NAMES: &[&[u8]] = &[b"awssecret", b"secretaccess", b"accesskey"];
+/// Both, made ready once.
+static FINDERS: LazyLock<(Vec<Finder<'_>>, Vec<Finder<'_>>)> = LazyLock::new(|| {
+    let finders = |words: &[&'static [u8]]| words.iter().map(|word| Finder::new(*word)).collect();
+    (finders(IDS), finders(NAMES))
+});
 
 pub(super) struct SecretAccessKey;
 
@@ -54,8 +62,8 @@ fn is_named(text: &[u8], secret: &Range<usize>) -> bool {
             count += usize::from(byte.is_ascii_alphanumeric());
         }
         let letters = letters.get(..count).unwrap_or_default();
-        let has = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();
-        IDS.iter().any(|id| has(near, id)) || NAMES.iter().any(|name| has(letters, name))
+        let has = |text: &[u8], words: &[Finder<'_>]| words.iter().any(|word| word.find(text).is_some());
+        has(near, &FINDERS.0) || has(letters, &FINDERS.1)
     })
 }
 
