@@ -90,7 +90,9 @@ impl Sieve {
         let mut sieve = Self { bits: Box::new([0; WORDS]), others: Box::new([0; WORDS]), longest };
         for anchor in anchors {
             match anchor.as_slice() {
-                [] | [_] => [&mut sieve.bits, &mut sieve.others].iter_mut().for_each(|bits| bits.fill(u64::MAX)),
+                [] | [_] => {
+                    [&mut sieve.bits, &mut sieve.others].iter_mut().for_each(|bits| bits.fill(u64::MAX))
+                }
                 [a, b] => {
                     (0..=u8::MAX).for_each(|any| sieve.add([*a, *b, any]));
                     (0..=u8::MAX).for_each(|any| sieve.add([any, *a, *b]));
@@ -126,9 +128,9 @@ impl Sieve {
         };
         let [first, second, third] = threes.map(|three| is_in(&self.bits, three, SPREAD));
         (first | second | third)
-            && threes.iter().any(|three| {
-                is_in(&self.bits, *three, SPREAD) && is_in(&self.others, *three, OTHER_SPREAD)
-            })
+            && threes
+                .iter()
+                .any(|three| is_in(&self.bits, *three, SPREAD) && is_in(&self.others, *three, OTHER_SPREAD))
     }
 
     /// The next part of a run that may have anchors, so that all of them end in it; from a multiple of [`STEP`] on.

@@ -34,6 +34,9 @@ const HALVINGS: u32 = LEAST.ilog2();
 /// Finds the runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
 pub(super) fn tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     found.clear();
+    if text.len() < LEAST {
+        return;
+    }
     let (blocks, last) = text.as_chunks::<BLOCK>();
     // Behind the text there are bytes that are in no token.
     let mut end = [0; BLOCK];
@@ -74,14 +77,19 @@ fn ended(bits: u64, at: usize, start: usize, found: &mut Vec<Range<usize>>) -> u
 fn tokens_of(block: &[u8; BLOCK]) -> u64 {
     /// Multiplied by this, the lowest bits of eight bytes stand together in the highest byte.
     const GATHER: u64 = 0x0102_0408_1020_4080;
-    let is_in = block.map(|byte| {
+    let is_in = |byte: u8| {
         let within = |from: u8, to: u8| u8::from(byte.wrapping_sub(from) <= to - from);
         let is = |sign: u8| u8::from(byte == sign);
         let letters_and_digits = within(b'-', b'9') | within(b'@', b'Z') | within(b'a', b'z');
         letters_and_digits | within(b'^', b'_') | is(b'!') | is(b'#') | is(b'+') | is(b'=') | is(b'~')
-    });
-    let eights = is_in.as_chunks::<8>().0.iter().rev();
-    eights.fold(0, |mask, eight| mask << 8 | u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56)
+    };
+    let gathered = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+    block.as_chunks::<16>().0.iter().rev().fold(0, |mask, bytes| {
+        let mut are_in = [0; 16];
+        are_in.iter_mut().zip(bytes).for_each(|(to, byte)| *to = is_in(*byte));
+        let (eights, _) = are_in.as_chunks::<8>();
+        eights.iter().rev().fold(mask, |mask, eight| mask << 8 | gathered(eight))
+    })
 }
 
 /// The runs of a part of a text whose bytes are all in a set and that have a least length. Of a text without any, one byte

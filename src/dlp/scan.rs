@@ -80,7 +80,8 @@ impl Detectors {
 
     fn of(all: Vec<Detector>) -> Result<Self, String> {
         let values = all.iter().enumerate().filter(|(_, detector)| detector.form.place == Place::Value);
-        let lengths = |detector: &Detector| detector.form.validator.map_or(0..=usize::MAX, Validator::lengths);
+        let lengths =
+            |detector: &Detector| detector.form.validator.map_or(0..=usize::MAX, Validator::lengths);
         let values = values.map(|(number, detector)| (number, lengths(detector))).collect();
         let tokens = Anchors::of(&all, Place::Token)?;
         let texts = Anchors::of(&all, Place::Text)?;

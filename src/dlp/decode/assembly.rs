@@ -5,9 +5,6 @@ use super::{Origin, Steps};
 /// How much in front of a word with an escape belongs to it, in bytes: the name that a value is given to.
 pub(super) const CONTEXT: usize = 64;
 
-/// How near a sign is found without a wide search, whose beginning takes longer.
-const NEAR: usize = 4;
-
 /// A character that an escape stands for: how long the escape is, and the bytes.
 pub(super) struct Escape {
     pub(super) length: usize,
@@ -39,7 +36,10 @@ impl Assembly {
     /// Adds bytes that stand for others, of which the next one stands there.
     pub(super) fn replace(&mut self, from: usize, bytes: &[u8], to: usize) {
         self.steps.add(self.bytes.len(), from);
-        self.bytes.extend_from_slice(bytes);
+        match bytes {
+            [byte] => self.bytes.push(*byte),
+            _ => self.bytes.extend_from_slice(bytes),
+        }
         self.steps.add(self.bytes.len(), to);
     }
 
@@ -53,11 +53,13 @@ fn space(text: &[u8], from: usize) -> usize {
     memchr::memchr3(b' ', b'\n', b'\t', rest).map_or(text.len(), |length| from + length)
 }
 
-/// The next sign. Where there are many, they are often near.
+/// The next sign. Where there are many, they often follow each other.
 fn find(text: &[u8], sign: u8, from: usize) -> Option<usize> {
     let rest = text.get(from..).unwrap_or_default();
-    let near = rest.iter().take(NEAR).position(|byte| *byte == sign);
-    near.or_else(|| memchr::memchr(sign, rest)).map(|length| from + length)
+    if rest.first() == Some(&sign) {
+        return Some(from);
+    }
+    memchr::memchr(sign, rest).map(|length| from + length)
 }
 
 /// Decodes the words in which there are escapes, which all begin with one sign. Returns nothing of a text without any.

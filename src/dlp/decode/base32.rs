@@ -42,7 +42,8 @@ fn looks_coded(digits: &[u8]) -> bool {
 
 /// Whether text may begin there.
 fn is_text(eights: &[[u8; 8]]) -> bool {
-    let Some([first, second]) = eights.first_chunk::<SAMPLE>().map(|sample| sample.each_ref().map(undo_eight))
+    let Some([first, second]) =
+        eights.first_chunk::<SAMPLE>().map(|sample| sample.each_ref().map(undo_eight))
     else {
         return true;
     };

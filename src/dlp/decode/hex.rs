@@ -107,7 +107,8 @@ fn separated_runs(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
                 continue;
             }
             let before = text.get(..at).unwrap_or_default();
-            let run = at - before.iter().rev().take_while(is_in).count()..at + rest.iter().take_while(is_in).count();
+            let run = at - before.iter().rev().take_while(is_in).count()
+                ..at + rest.iter().take_while(is_in).count();
             at = run.end;
             if run.len() >= LEAST_SEPARATED {
                 return Some(run);

@@ -86,7 +86,10 @@ fn is_public(name: &[u8]) -> bool {
 
 #[expect(clippy::expect_used, reason = "the words are few and known")]
 fn public() -> AhoCorasick {
-    AhoCorasick::builder().ascii_case_insensitive(true).build(PUBLIC).expect("a few words can be searched for")
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(PUBLIC)
+        .expect("a few words can be searched for")
 }
 
 fn is_random(value: &[u8]) -> bool {
@@ -137,9 +140,8 @@ fn is_sequence(value: &[u8]) -> bool {
     let signs = value.windows(2).filter(|pair| follows(pair[0].into(), pair[1].into())).count();
     let (pairs, _) = value.as_chunks::<2>();
     let counted = pairs.iter().zip(pairs.iter().skip(1));
-    let counted = counted.filter(|(one, next)| {
-        number(one).zip(number(next)).is_some_and(|(one, next)| follows(one, next))
-    });
+    let counted = counted
+        .filter(|(one, next)| number(one).zip(number(next)).is_some_and(|(one, next)| follows(one, next)));
     signs * 2 > value.len() || counted.count() * 2 > pairs.len()
 }
 

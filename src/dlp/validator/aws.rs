@@ -36,6 +36,21 @@ static FINDERS: LazyLock<(Vec<Finder<'_>>, Vec<Finder<'_>>)> = LazyLock::new(|| 
     (finders(IDS), finders(NAMES))
 });
 
+/// Letters and digits, letters in lower case; zero for all others.
+const LETTERS: [u8; 256] = letters();
+
+const fn letters() -> [u8; 256] {
+    let mut letters = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        if byte.is_ascii_alphanumeric() {
+            letters[byte as usize] = byte.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    letters
+}
+
 pub(super) struct SecretAccessKey;
 
 impl Validator for SecretAccessKey {
@@ -57,9 +72,9 @@ fn is_named(text: &[u8], secret: &Range<usize>) -> bool {
     let after = text.get(secret.end..text.len().min(secret.end + NEAR)).unwrap_or_default();
     [before, after].iter().any(|near| {
         let (mut letters, mut count) = ([0; NEAR], 0);
-        for byte in *near {
-            letters[count.min(NEAR - 1)] = byte.to_ascii_lowercase();
-            count += usize::from(byte.is_ascii_alphanumeric());
+        for byte in near.iter().map(|byte| LETTERS[usize::from(*byte)]) {
+            letters[count.min(NEAR - 1)] = byte;
+            count += usize::from(byte != 0);
         }
         let letters = letters.get(..count).unwrap_or_default();
         let has = |text: &[u8], words: &[Finder<'_>]| words.iter().any(|word| word.find(text).is_some());
