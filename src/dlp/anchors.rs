@@ -70,6 +70,8 @@ const STRIDE: usize = 2;
 /// The bytes that are read together, of which three times three are looked at.
 const READ: usize = 8;
 const STEP: usize = 3 * STRIDE;
+/// How much behind a hit is searched without looking for another.
+const MOST: usize = 40 * STEP;
 /// The logarithm of how many bits a sieve has: some thousand are set, and it stays in the nearest cache.
 const BITS: u32 = 16;
 const WORDS: usize = 1 << (BITS - u64::BITS.ilog2());
@@ -136,12 +138,13 @@ impl Sieve {
     /// The next part of a run that may have anchors, so that all of them end in it; from a multiple of [`STEP`] on.
     fn next(&self, run: &[u8], at: usize) -> Option<Range<usize>> {
         let first = self.hit(run, at, run.len())?;
-        let mut last = first;
+        let (mut last, mut more) = (first + STEP, 0);
         loop {
-            let end = last + STEP + self.longest;
-            // What begins near the end of this part is in it too.
-            match self.hit(run, last + STEP, end + 1) {
-                Some(next) => last = next,
+            // What begins near the end of this part is in it too. Where hits follow each other, they are looked for ever
+            // farther away.
+            let end = last + more + self.longest;
+            match self.hit(run, last + more, end + 1) {
+                Some(next) => (last, more) = (next + STEP, MOST.min(2 * more + STEP)),
                 None => return Some(first.saturating_sub(1)..run.len().min(end)),
             }
         }
