@@ -85,3 +85,32 @@ fn undo(digits: &[u8]) -> Vec<u8> {
     bytes.extend(last.iter().skip(3).take(rest.len() * 5 / 8));
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Digit by digit.
+    fn undo_slowly(digits: &[u8]) -> Vec<u8> {
+        let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+        for digit in digits {
+            let value = if digit.is_ascii_uppercase() { digit - b'A' } else { digit - b'2' + 26 };
+            bits = (bits << 5 | u32::from(value)) & 0xffff;
+            count += 5;
+            if count >= 8 {
+                count -= 8;
+                bytes.push((bits >> count & 0xff) as u8);
+            }
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn digits_are_undone_as_one_by_one(digits in "[A-Z2-7]{0,40}") {
+            prop_assert_eq!(undo(digits.as_bytes()), undo_slowly(digits.as_bytes()));
+        }
+    }
+}

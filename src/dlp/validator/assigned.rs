@@ -151,3 +151,20 @@ fn number([high, low]: &[u8; 2]) -> Option<u32> {
     let high = if *high == b'+' { 0 } else { digit(*high)? };
     Some(high * 16 + digit(*low)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_digits_are_the_number_that_the_library_reads() {
+        for high in 0..=u8::MAX {
+            for low in 0..=u8::MAX {
+                let pair = [high, low];
+                let expected =
+                    std::str::from_utf8(&pair).ok().and_then(|pair| u32::from_str_radix(pair, 16).ok());
+                assert_eq!(number(&pair), expected, "{pair:?}");
+            }
+        }
+    }
+}
