@@ -11,6 +11,8 @@ use divan::{Bencher, black_box};
 use postern::dlp::{Budget, Detectors, Sight};
 
 const BYTES: usize = 150_000;
+/// A message that is searched alone.
+const FEW: usize = 5_000;
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(|| Detectors::built_in().unwrap());
 
@@ -18,7 +20,7 @@ static DETECTORS: LazyLock<Detectors> = LazyLock::new(|| Detectors::built_in().u
 const TEXTS: [&str; 4] = ["source", "prose", "json", "base64"];
 
 /// Texts that somebody wrote to make the search slow: anchors in a row, and parts that decode to more of their kind.
-const HOSTILE: [&str; 16] = [
+const HOSTILE: [&str; 20] = [
     "://",
     "a://b:cccc",
     "eyJ-",
@@ -35,6 +37,10 @@ const HOSTILE: [&str; 16] = [
     "61",
     "VVVV",
     "a\u{200b}",
+    "_phg",
+    "eyJhbGciOiJIUzI1NiJ9.eyJ",
+    "IGFiY2RlZmdoaWpr ",
+    "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC3dE5f ",
 ];
 
 fn main() {
@@ -86,8 +92,15 @@ fn searched(bencher: Bencher<'_, '_>, name: &str) {
     bencher.counter(BytesCount::new(BYTES)).bench_local(|| search(black_box(&text)));
 }
 
+#[divan::bench(args = TEXTS)]
+fn alone(bencher: Bencher<'_, '_>, name: &str) {
+    let mut text = text(name);
+    text.truncate(FEW);
+    bencher.counter(BytesCount::new(FEW)).bench_local(|| search(black_box(&text)));
+}
+
 fn search(text: &[u8]) -> (bool, usize) {
     let mut found = Vec::new();
-    let searched = DETECTORS.scan(text, Sight::Whole, &mut Budget::of(BYTES, 64 << 20), &mut found);
+    let searched = DETECTORS.scan(text, Sight::Whole, &mut Budget::of(text.len(), 64 << 20), &mut found);
     (searched.is_ok(), found.len())
 }

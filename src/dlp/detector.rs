@@ -131,6 +131,9 @@ impl Detector {
         }
         let range = match &self.form.shape {
             Some(shape) => {
+                if self.form.validator.is_some_and(|validator| !validator.may_follow(text, &anchor)) {
+                    return None;
+                }
                 let found = shape.find(text.get(start..text.len().min(anchor.end + LONGEST))?)?;
                 start..start + found.end()
             }

@@ -5,6 +5,7 @@
 //! searched for in these (`scan`); its *validator* judges what has the shape. `walk` undoes codings, breadth first, and
 //! searches what comes out.
 
+mod anchors;
 mod budget;
 mod catalogue;
 mod decode;

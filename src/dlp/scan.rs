@@ -1,18 +1,15 @@
 //! Searches one layer of a text: anchors and values in its runs, a few anchors everywhere, then the shape at each.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
-
+use super::anchors::Anchors;
 use super::catalogue;
 use super::decode::{MIRRORS, Mirror};
 use super::detector::{Detector, Place};
-use super::runs::LEAST;
-use super::validator::Judged;
+use super::runs::{LEAST, tokens};
+use super::validator::{Judged, Validator};
 
-/// Anchors that are shorter stand in too many texts by chance, turned round or in the other case.
-const LEAST_MIRRORED: usize = 4;
 /// The shortest secret of a pattern: its literal.
 const SHORTEST_PATTERN: usize = 3;
 /// How much around an anchor is turned round at most.
@@ -28,21 +25,23 @@ pub struct Detectors {
     texts: Anchors,
     /// The literals of patterns; none where there are no patterns.
     patterns: Option<Anchors>,
-    /// The detectors that look at each value.
-    values: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Anchors {
-    automaton: AhoCorasick,
-    /// Whose each anchor is, and how it is turned round.
-    owners: Vec<(usize, Option<usize>)>,
+    /// The detectors that look at each value, and how long it has to be.
+    values: Vec<(usize, RangeInclusive<usize>)>,
 }
 
 /// A secret in one layer.
 pub(super) struct LayerMatch<'d> {
     pub(super) detector: &'d Detector,
     pub(super) judged: Judged,
+}
+
+/// What is found in one layer, and what the search of it needs.
+#[derive(Default)]
+pub(super) struct Room<'d> {
+    /// Its runs.
+    pub(super) runs: Vec<Range<usize>>,
+    next: Vec<usize>,
+    pub(super) secrets: Vec<LayerMatch<'d>>,
 }
 
 /// A part of a layer in which an anchor stands turned round.
@@ -56,7 +55,7 @@ struct Layer<'t, 'd, 'o> {
     text: &'t [u8],
     rigid_alone: bool,
     /// Where each detector may find its next secret.
-    next: Vec<usize>,
+    next: &'o mut Vec<usize>,
     secrets: &'o mut Vec<LayerMatch<'d>>,
     turned: Vec<Turned>,
 }
@@ -81,7 +80,9 @@ impl Detectors {
 
     fn of(all: Vec<Detector>) -> Result<Self, String> {
         let values = all.iter().enumerate().filter(|(_, detector)| detector.form.place == Place::Value);
-        let values = values.map(|(number, _)| number).collect();
+        let lengths =
+            |detector: &Detector| detector.form.validator.map_or(0..=usize::MAX, Validator::lengths);
+        let values = values.map(|(number, detector)| (number, lengths(detector))).collect();
         let tokens = Anchors::of(&all, Place::Token)?;
         let texts = Anchors::of(&all, Place::Text)?;
         let has_patterns = all.iter().any(|detector| detector.form.place == Place::Anywhere);
@@ -110,15 +111,14 @@ impl Detectors {
         self.all.iter()
     }
 
-    /// Adds the secrets of a layer. Returns the parts in which an anchor stands turned round.
-    pub(super) fn layer<'d>(
-        &'d self,
-        text: &[u8],
-        runs: &[Range<usize>],
-        rigid_alone: bool,
-        secrets: &mut Vec<LayerMatch<'d>>,
-    ) -> Vec<Turned> {
-        let next = vec![0; self.all.len()];
+    /// Finds the secrets of a layer, with room that is used for each layer anew. Returns the parts in which an anchor stands
+    /// turned round.
+    pub(super) fn layer<'d>(&'d self, text: &[u8], rigid_alone: bool, room: &mut Room<'d>) -> Vec<Turned> {
+        let Room { runs, next, secrets } = room;
+        tokens(text, runs);
+        next.clear();
+        next.resize(self.all.len(), 0);
+        secrets.clear();
         let mut layer = Layer { text, rigid_alone, next, secrets, turned: Vec::new() };
         for anchor in self.texts.automaton.find_iter(text) {
             let owner = self.texts.owners.get(anchor.pattern().as_usize());
@@ -127,16 +127,16 @@ impl Detectors {
         if let Some(patterns) = self.patterns.as_ref().filter(|_| !rigid_alone) {
             self.anywhere(&mut layer, patterns);
         }
-        for run in runs {
+        for run in runs.iter() {
             let Some(bytes) = text.get(run.clone()) else { continue };
-            for anchor in self.tokens.automaton.find_overlapping_iter(bytes) {
-                let owner = self.tokens.owners.get(anchor.pattern().as_usize());
-                let range = run.start + anchor.start()..run.start + anchor.end();
+            self.tokens.in_run(bytes, |owner, range| {
+                let range = run.start + range.start..run.start + range.end;
                 self.anchored(&mut layer, owner, range, run.clone());
-            }
-            if !rigid_alone || self.values.iter().any(|number| self.all[*number].is_rigid) {
+            });
+            if !rigid_alone || self.values.iter().any(|(number, _)| self.all[*number].is_rigid) {
                 for value in values(text, run.clone()) {
-                    self.values.iter().for_each(|number| self.judge(&mut layer, *number, value.clone()));
+                    let fitting = self.values.iter().filter(|(_, lengths)| lengths.contains(&value.len()));
+                    fitting.for_each(|(number, _)| self.judge(&mut layer, *number, value.clone()));
                 }
             }
         }
@@ -186,38 +186,6 @@ impl Detectors {
             *next = judged.range.end;
             layer.secrets.push(LayerMatch { detector, judged });
         }
-    }
-}
-
-impl Anchors {
-    /// The anchors of the detectors whose secrets stand there.
-    fn of(all: &[Detector], place: Place) -> Result<Self, String> {
-        let (mut texts, mut owners) = (Vec::new(), Vec::new());
-        for (number, detector) in all.iter().enumerate().filter(|(_, of)| of.form.place == place) {
-            for anchor in detector.anchors.iter().map(String::as_bytes) {
-                texts.push(anchor.to_vec());
-                owners.push((number, None));
-                if !detector.is_rigid || anchor.len() < LEAST_MIRRORED {
-                    continue;
-                }
-                for (way, mirror) in MIRRORS.iter().enumerate() {
-                    let turned = (mirror.undo)(anchor);
-                    if turned != anchor {
-                        texts.push(turned);
-                        owners.push((number, Some(way)));
-                    }
-                }
-            }
-        }
-        let mut builder = AhoCorasickBuilder::new();
-        match place {
-            Place::Text => builder.match_kind(MatchKind::LeftmostFirst),
-            // Anchors may stand in each other, and each run is short.
-            Place::Anywhere => &mut builder,
-            Place::Token | Place::Value => builder.kind(Some(AhoCorasickKind::DFA)).prefilter(false),
-        };
-        let automaton = builder.build(texts).map_err(|error| error.to_string())?;
-        Ok(Self { automaton, owners })
     }
 }
 

@@ -6,10 +6,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::budget::{BoundReached, Budget};
-use super::decode::{Coding, DECODERS, Origin, Parts, Source};
+use super::decode::{Coding, DECODERS, Origin, Part, Parts, Source};
 use super::known::KnownValues;
-use super::runs::tokens;
-use super::scan::{Detectors, LayerMatch, Turned};
+use super::scan::{Detectors, LayerMatch, Room, Turned};
 use super::{Confidence, Match, Sight};
 use crate::digest::sha256_of;
 
@@ -19,16 +18,28 @@ const LEVELS: usize = 3;
 /// A text that came out of codings.
 struct Layer<'t> {
     bytes: Cow<'t, [u8]>,
-    /// The codings, the outermost first.
-    codings: Vec<Coding>,
+    /// How many codings.
+    level: usize,
     /// None of the text that is searched.
     place: Option<Rc<Place>>,
 }
 
 /// Where a layer stands in the one that it came from, and where that stands.
 struct Place {
+    coding: Coding,
     origin: Origin,
     outer: Option<Rc<Self>>,
+}
+
+/// The codings of a layer, the outermost first, and then another.
+fn codings(mut place: Option<&Rc<Place>>, last: Option<Coding>) -> Vec<Coding> {
+    let mut codings = Vec::from_iter(last);
+    while let Some(inner) = place {
+        codings.push(inner.coding);
+        place = inner.outer.as_ref();
+    }
+    codings.reverse();
+    codings
 }
 
 /// The range in the text that is searched.
@@ -69,20 +80,21 @@ impl Detectors {
     ) -> Result<(), BoundReached> {
         let first = found.len();
         let mut walk = Walk { detectors: self, known, found, first };
-        let mut layers =
-            VecDeque::from([Layer { bytes: Cow::Borrowed(text), codings: Vec::new(), place: None }]);
-        while let Some(layer) = layers.pop_front() {
-            let runs = tokens(&layer.bytes);
-            let turned = walk.search(&layer, &runs, sight == Sight::Sealed, budget)?;
+        let (mut room, mut turned_room) = (Room::default(), Room::default());
+        let mut layers = VecDeque::new();
+        let mut next = Some(Layer { bytes: Cow::Borrowed(text), level: 0, place: None });
+        while let Some(layer) = next {
+            let turned = walk.search(&layer, sight == Sight::Sealed, &mut room, budget)?;
             if sight == Sight::Sealed {
                 break;
             }
             for turned in turned {
-                walk.mirrored(&layer, &turned, budget)?;
+                walk.mirrored(&layer, &turned, &mut turned_room, budget)?;
             }
-            if layer.codings.len() < LEVELS {
-                divide(&layer, &runs, budget, &mut layers)?;
+            if layer.level < LEVELS {
+                divide(&layer, &room.runs, budget, &mut layers)?;
             }
+            next = layers.pop_front();
         }
         Ok(())
     }
@@ -100,12 +112,10 @@ fn divide<'t>(
     for decoder in DECODERS {
         decoder(&source, &mut parts)?;
     }
-    for part in parts.into_parts() {
-        let mut codings = layer.codings.clone();
-        codings.push(part.coding);
-        let place = Some(Rc::new(Place { origin: part.origin, outer: layer.place.clone() }));
-        layers.push_back(Layer { bytes: part.bytes.into(), codings, place });
-    }
+    layers.extend(parts.into_parts().into_iter().map(|Part { coding, bytes, origin }| {
+        let place = Some(Rc::new(Place { coding, origin, outer: layer.place.clone() }));
+        Layer { bytes: bytes.into(), level: layer.level + 1, place }
+    }));
     Ok(())
 }
 
@@ -122,18 +132,17 @@ impl<'d> Walk<'d, '_> {
     fn search(
         &mut self,
         layer: &Layer<'_>,
-        runs: &[Range<usize>],
         rigid_alone: bool,
+        room: &mut Room<'d>,
         budget: &mut Budget,
     ) -> Result<Vec<Turned>, BoundReached> {
-        let mut secrets = Vec::new();
-        let turned = self.detectors.layer(&layer.bytes, runs, rigid_alone, &mut secrets);
+        let turned = self.detectors.layer(&layer.bytes, rigid_alone, room);
         if let Some(known) = self.known {
-            known.layer(&layer.bytes, &mut secrets);
+            known.layer(&layer.bytes, &mut room.secrets);
         }
-        for secret in &secrets {
+        for secret in &room.secrets {
             let range = outermost(layer.place.as_ref(), &secret.judged.range);
-            self.add((secret, range), &layer.bytes, &layer.codings, budget)?;
+            self.add((secret, range), &layer.bytes, (layer, None), budget)?;
         }
         Ok(turned)
     }
@@ -143,16 +152,14 @@ impl<'d> Walk<'d, '_> {
         &mut self,
         layer: &Layer<'_>,
         part: &Turned,
+        room: &mut Room<'d>,
         budget: &mut Budget,
     ) -> Result<(), BoundReached> {
         let Turned { range: part, mirror } = part;
         budget.decode(part.len())?;
         let turned = (mirror.undo)(layer.bytes.get(part.clone()).unwrap_or_default());
-        let mut codings = layer.codings.clone();
-        codings.push(mirror.coding);
-        let mut secrets = Vec::new();
-        self.detectors.layer(&turned, &tokens(&turned), true, &mut secrets);
-        for secret in &secrets {
+        self.detectors.layer(&turned, true, room);
+        for secret in &room.secrets {
             let Range { start, end } = secret.judged.range;
             let range = if mirror.is_reversed {
                 part.end - end..part.end - start
@@ -160,7 +167,7 @@ impl<'d> Walk<'d, '_> {
                 part.start + start..part.start + end
             };
             let range = outermost(layer.place.as_ref(), &range);
-            self.add((secret, range), &turned, &codings, budget)?;
+            self.add((secret, range), &turned, (layer, Some(mirror.coding)), budget)?;
         }
         Ok(())
     }
@@ -170,7 +177,7 @@ impl<'d> Walk<'d, '_> {
         &mut self,
         (secret, range): (&LayerMatch<'d>, Range<usize>),
         bytes: &[u8],
-        codings: &[Coding],
+        (layer, mirror): (&Layer<'_>, Option<Coding>),
         budget: &mut Budget,
     ) -> Result<(), BoundReached> {
         let detector = secret.detector;
@@ -196,7 +203,7 @@ impl<'d> Walk<'d, '_> {
             confidence,
             checksum: secret.judged.checksum,
             range,
-            decoded: codings.to_vec(),
+            decoded: codings(layer.place.as_ref(), mirror),
             sha256: sha256_of(&[value]),
         });
         Ok(())

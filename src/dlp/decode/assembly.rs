@@ -36,7 +36,10 @@ impl Assembly {
     /// Adds bytes that stand for others, of which the next one stands there.
     pub(super) fn replace(&mut self, from: usize, bytes: &[u8], to: usize) {
         self.steps.add(self.bytes.len(), from);
-        self.bytes.extend_from_slice(bytes);
+        match bytes {
+            [byte] => self.bytes.push(*byte),
+            _ => self.bytes.extend_from_slice(bytes),
+        }
         self.steps.add(self.bytes.len(), to);
     }
 
@@ -50,8 +53,17 @@ fn space(text: &[u8], from: usize) -> usize {
     memchr::memchr3(b' ', b'\n', b'\t', rest).map_or(text.len(), |length| from + length)
 }
 
+/// The next sign. Where there are many, they often follow each other.
+fn find(text: &[u8], sign: u8, from: usize) -> Option<usize> {
+    let rest = text.get(from..).unwrap_or_default();
+    if rest.first() == Some(&sign) {
+        return Some(from);
+    }
+    memchr::memchr(sign, rest).map(|length| from + length)
+}
+
 /// Decodes the words in which there are escapes, which all begin with one sign. Returns nothing of a text without any.
-pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -> Option<Assembly> {
+pub(super) fn undo(text: &[u8], sign: u8, escape: impl Fn(&[u8]) -> Option<Escape>) -> Option<Assembly> {
     let mut assembly = Assembly::default();
     let (mut done, mut is_changed) = (0, false);
     let mut next = memchr::memchr(sign, text);
@@ -62,7 +74,9 @@ pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -
         assembly.begin(at);
         let (mut escaped, mut end) = (first, 0);
         loop {
-            assembly.copy(text.get(at..escaped).unwrap_or_default());
+            if at < escaped {
+                assembly.copy(text.get(at..escaped).unwrap_or_default());
+            }
             at = escaped + 1;
             match escape(text.get(escaped..).unwrap_or_default()) {
                 Some(Escape { length, bytes, count }) => {
@@ -72,12 +86,13 @@ pub(super) fn undo(text: &[u8], sign: u8, escape: fn(&[u8]) -> Option<Escape>) -
                 }
                 None => assembly.copy(&[sign]),
             }
-            if end < at {
+            next = find(text, sign, at);
+            // The word ends there or behind it, which need not be known where the next escape is near.
+            if next.is_none_or(|next| next > at + CONTEXT) && end < at {
                 end = space(text, at);
             }
-            next = memchr::memchr(sign, text.get(at..).unwrap_or_default()).map(|length| at + length);
             match next {
-                Some(near) if near <= end + CONTEXT => escaped = near,
+                Some(near) if near <= at.max(end) + CONTEXT => escaped = near,
                 _ => break,
             }
         }

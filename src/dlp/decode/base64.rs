@@ -1,14 +1,13 @@
 //! Base64 of both alphabets (RFC 4648), at every alignment, since what stands in front of it may look like a part of it.
 
 use super::coded::runs_of;
-use super::{BoundReached, Coding, Origin, Parts, Source, is_like_text, is_worth, packed};
+use super::like::Like;
+use super::{BoundReached, Coding, Origin, Parts, Source, is_worth, packed};
 use crate::dlp::runs::{LEAST, Set, set};
 
 const ALIGNMENTS: usize = 4;
-/// The digits of a sample.
-const SAMPLE: usize = 24;
-/// Those that are looked at first: most samples are seen to be no text by them.
-const FIRST: usize = 8;
+/// The digits of a sample, four and four.
+const SAMPLE: usize = 6;
 const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'-' | b'_');
 
 const VALUES: [u8; 256] = values();
@@ -47,40 +46,42 @@ pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), B
 /// Whether the beginning, the middle or the end of a run holds text, or its beginning packed data: most runs are names of
 /// programs.
 fn looks_coded(digits: &[u8]) -> bool {
-    let end = digits.len() / 4 * 4;
-    let sample = |start: usize, length: usize| {
-        let mut bytes = [0; SAMPLE / 4 * 3];
-        let quads = digits.get(start..end.min(start + length)).unwrap_or_default().chunks_exact(4);
-        let count = quads.len() * 3;
-        for (quad, three) in quads.zip(bytes.chunks_exact_mut(3)) {
-            three.copy_from_slice(&undo_quad(quad)[1..]);
-        }
-        (bytes, count)
-    };
-    let is_text = |start: usize| {
-        [FIRST, SAMPLE].iter().all(|length| {
-            let (bytes, count) = sample(start, *length);
-            is_like_text(bytes.get(..count).unwrap_or_default())
+    let quads = digits.as_chunks::<4>().0;
+    let last = quads.len().saturating_sub(SAMPLE);
+    is_text(quads)
+        || last > 0
+            && (is_text(quads.get(last..).unwrap_or_default())
+                || is_text(quads.get(last / 2..).unwrap_or_default()))
+        || quads.first_chunk().is_some_and(|[first, second]| {
+            let [[_, a, b, c], [_, d, ..]] = [undo_quad(first), undo_quad(second)].map(u32::to_be_bytes);
+            packed::magic(&[a, b, c, d]).is_some()
         })
-    };
-    let last = end.saturating_sub(SAMPLE);
-    is_text(0)
-        || last > 0 && (is_text(last) || is_text(last / 2 / 4 * 4))
-        || packed::magic(&sample(0, FIRST).0).is_some()
 }
 
-fn undo_quad(quad: &[u8]) -> [u8; 4] {
-    let bits = quad.iter().fold(0, |bits, digit| bits << 6 | u32::from(VALUES[usize::from(*digit)]));
-    bits.to_be_bytes()
+/// Whether text may begin there.
+fn is_text(quads: &[[u8; 4]]) -> bool {
+    let mut like = Like::default();
+    for quad in quads.iter().take(SAMPLE) {
+        like = like.then(undo_quad(quad));
+        if !like.is_text() {
+            return false;
+        }
+    }
+    true
+}
+
+/// The three bytes of four digits, in the lowest bits.
+fn undo_quad(quad: &[u8; 4]) -> u32 {
+    quad.iter().fold(0, |bits, digit| bits << 6 | u32::from(VALUES[usize::from(*digit)]))
 }
 
 fn undo(digits: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; digits.len() / 4 * 3];
     let value = |byte: u8| u32::from(VALUES[usize::from(byte)]);
-    let quads = digits.chunks_exact(4);
-    let rest = quads.remainder();
-    for (quad, three) in quads.zip(bytes.chunks_exact_mut(3)) {
-        three.copy_from_slice(&undo_quad(quad)[1..]);
+    let (quads, rest) = digits.as_chunks::<4>();
+    for (quad, three) in quads.iter().zip(bytes.as_chunks_mut::<3>().0) {
+        let [_, a, b, c] = undo_quad(quad).to_be_bytes();
+        *three = [a, b, c];
     }
     match rest {
         [a, b] => bytes.push((value(*a) << 2 | value(*b) >> 4) as u8),

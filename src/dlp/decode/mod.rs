@@ -7,6 +7,7 @@ mod coded;
 mod escapes;
 mod fold;
 mod hex;
+mod like;
 mod mirror;
 mod packed;
 mod percent;
@@ -81,7 +82,10 @@ pub(super) struct Steps(Vec<(usize, usize)>);
 impl Steps {
     /// From here on, this byte of the part is that of the text.
     fn add(&mut self, part: usize, text: usize) {
-        self.0.push((part, text));
+        // Escapes often follow each other.
+        if self.0.last() != Some(&(part, text)) {
+            self.0.push((part, text));
+        }
     }
 
     /// The offset in the text.
@@ -150,6 +154,8 @@ pub(super) use mirror::{MIRRORS, Mirror};
 
 /// How many bytes of a hundred are printable where decoded bytes are text.
 const TEXT: usize = 85;
+/// So many bytes are counted together.
+const TOGETHER: usize = 128;
 
 /// Whether decoded bytes are worth another look: text, or packed data.
 fn is_worth(bytes: &[u8]) -> bool {
@@ -160,33 +166,11 @@ fn is_worth(bytes: &[u8]) -> bool {
 }
 
 fn is_printable(bytes: &[u8]) -> bool {
-    let others = bytes.iter().filter(|byte| !matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t')).count();
-    !bytes.is_empty() && others * 100 <= bytes.len() * (100 - TEXT)
-}
-
-/// Whether text may begin like this, a sample of decoded bytes: the first may be the rest of a character, one may be no
-/// text. Few random bytes are looked at.
-fn is_like_text(sample: &[u8]) -> bool {
-    let mut rest = sample;
-    let mut others = 0;
-    while let Some((first, after)) = rest.split_first() {
-        let follow = match first {
-            b' '..=b'~' | b'\n' | b'\r' | b'\t' => 0,
-            0xc2..=0xdf => 1,
-            0xe0..=0xef => 2,
-            0xf0..=0xf4 => 3,
-            _ => {
-                others += usize::from(!(matches!(first, 0x80..=0xbf) && sample.len() - rest.len() < 3));
-                0
-            }
-        };
-        let follow = follow.min(after.len());
-        let (bytes, after) = after.split_at(follow);
-        others += usize::from(bytes.iter().any(|byte| !matches!(byte, 0x80..=0xbf)));
-        if others > 1 {
-            return false;
-        }
-        rest = after;
-    }
-    true
+    // No branches and narrow sums, so that compilers make it a few wide instructions.
+    let is_other = |byte: &u8| {
+        let is = |sign: u8| *byte == sign;
+        u8::from(!((byte.wrapping_sub(b' ') <= b'~' - b' ') | is(b'\n') | is(b'\r') | is(b'\t')))
+    };
+    let others = bytes.chunks(TOGETHER).map(|few| usize::from(few.iter().map(is_other).sum::<u8>()));
+    !bytes.is_empty() && others.sum::<usize>() * 100 <= bytes.len() * (100 - TEXT)
 }

@@ -1,11 +1,16 @@
 //! A value that looks random, assigned to a name that ends in key, token, secret, password and the like.
 
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::entropy::entropy;
 use super::named::name_of;
 use super::{Candidate, Judged, Validator};
 
 /// The characters of a value.
-const LENGTHS: std::ops::RangeInclusive<usize> = 16..=128;
+const LENGTHS: RangeInclusive<usize> = 16..=128;
 /// In bits a byte, of hex and of other texts.
 const LEAST_OF_HEX: f64 = 3.0;
 const LEAST: f64 = 3.5;
@@ -45,6 +50,10 @@ const PUBLIC: &[&[u8]] = &[
 pub(super) struct Assigned;
 
 impl Validator for Assigned {
+    fn lengths(&self) -> RangeInclusive<usize> {
+        LENGTHS
+    }
+
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
         let Candidate { text, range, .. } = candidate;
         if !LENGTHS.contains(&range.len()) {
@@ -71,8 +80,16 @@ fn ends_with(name: &[u8], word: &[u8]) -> bool {
 }
 
 fn is_public(name: &[u8]) -> bool {
-    let name = name.to_ascii_lowercase();
-    PUBLIC.iter().any(|word| memchr::memmem::find(&name, word).is_some())
+    static WORDS: LazyLock<AhoCorasick> = LazyLock::new(public);
+    WORDS.is_match(name)
+}
+
+#[expect(clippy::expect_used, reason = "the words are few and known")]
+fn public() -> AhoCorasick {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(PUBLIC)
+        .expect("a few words can be searched for")
 }
 
 fn is_random(value: &[u8]) -> bool {
@@ -80,9 +97,11 @@ fn is_random(value: &[u8]) -> bool {
     if !has(u8::is_ascii_alphabetic) || !has(u8::is_ascii_digit) {
         return false;
     }
+    if is_uuid(value) || is_path(value) || is_words(value) || is_sequence(value) {
+        return false;
+    }
     let is_hex = value.iter().all(u8::is_ascii_hexdigit);
-    let least = if is_hex { LEAST_OF_HEX } else { LEAST };
-    entropy(value) >= least && !is_uuid(value) && !is_path(value) && !is_words(value) && !is_sequence(value)
+    entropy(value) >= if is_hex { LEAST_OF_HEX } else { LEAST }
 }
 
 fn is_uuid(value: &[u8]) -> bool {
@@ -119,10 +138,33 @@ fn is_words(value: &[u8]) -> bool {
 fn is_sequence(value: &[u8]) -> bool {
     let follows = |one: u32, next: u32| next == one + 1;
     let signs = value.windows(2).filter(|pair| follows(pair[0].into(), pair[1].into())).count();
-    let byte =
-        |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u32::from_str_radix(pair, 16).ok());
-    let bytes: Vec<Option<u32>> = value.chunks_exact(2).map(byte).collect();
-    let counted =
-        bytes.windows(2).filter(|pair| pair[0].zip(pair[1]).is_some_and(|(one, next)| follows(one, next)));
-    signs * 2 > value.len() || counted.count() * 2 > bytes.len()
+    let (pairs, _) = value.as_chunks::<2>();
+    let counted = pairs.iter().zip(pairs.iter().skip(1));
+    let counted = counted
+        .filter(|(one, next)| number(one).zip(number(next)).is_some_and(|(one, next)| follows(one, next)));
+    signs * 2 > value.len() || counted.count() * 2 > pairs.len()
+}
+
+/// The number that two hexadecimal digits are, or one with a sign.
+fn number([high, low]: &[u8; 2]) -> Option<u32> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let high = if *high == b'+' { 0 } else { digit(*high)? };
+    Some(high * 16 + digit(*low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_digits_are_the_number_that_the_library_reads() {
+        for high in 0..=u8::MAX {
+            for low in 0..=u8::MAX {
+                let pair = [high, low];
+                let expected =
+                    std::str::from_utf8(&pair).ok().and_then(|pair| u32::from_str_radix(pair, 16).ok());
+                assert_eq!(number(&pair), expected, "{pair:?}");
+            }
+        }
+    }
 }

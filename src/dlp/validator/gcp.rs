@@ -1,5 +1,7 @@
 //! The id of a service account's key: 40 hexadecimal digits by the name of `private_key_id`.
 
+use std::ops::RangeInclusive;
+
 use super::named::name_of;
 use super::{Candidate, Judged, Validator};
 
@@ -9,6 +11,10 @@ const NAME: &[u8] = b"private_key_id";
 pub(super) struct KeyId;
 
 impl Validator for KeyId {
+    fn lengths(&self) -> RangeInclusive<usize> {
+        DIGITS..=DIGITS
+    }
+
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
         let value = candidate.value();
         let is_id = value.len() == DIGITS && value.iter().all(u8::is_ascii_hexdigit);

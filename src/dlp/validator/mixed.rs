@@ -1,5 +1,7 @@
 //! Behind the anchor stands what somebody drew at random, and no words.
 
+use std::ops::Range;
+
 use super::entropy::{Classes, entropy};
 use super::{Candidate, Judged, Validator};
 
@@ -13,6 +15,13 @@ const SAMPLE: usize = 32;
 pub(super) struct Mixed;
 
 impl Validator for Mixed {
+    /// What ends earlier has no more classes, and no more different bytes.
+    fn may_follow(&self, text: &[u8], anchor: &Range<usize>) -> bool {
+        let most = text.len().min(anchor.end.saturating_add(SAMPLE));
+        text.get(anchor.end..most)
+            .is_some_and(|random| Classes::of(random).are_mixed() && distinct(random) >= LEAST_DISTINCT)
+    }
+
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged> {
         let random = candidate.behind_anchor();
         let random = random.get(..SAMPLE).unwrap_or(random);
@@ -25,5 +34,7 @@ impl Validator for Mixed {
 
 /// How many different characters of ASCII stand in a text.
 fn distinct(text: &[u8]) -> u32 {
-    text.iter().fold(0_u128, |seen, byte| seen | 1 << (byte & 0x7f)).count_ones()
+    let mut seen = [0_u8; 128];
+    text.iter().for_each(|byte| seen[usize::from(byte & 0x7f)] = 1);
+    seen.iter().sum::<u8>().into()
 }

@@ -16,7 +16,7 @@ mod url_password;
 #[cfg(test)]
 pub(super) use checksum::base_62;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// A text in the shape of a secret.
 pub(super) struct Candidate<'a> {
@@ -55,6 +55,16 @@ impl Judged {
 
 /// Judges texts in the shape of one kind of secret.
 pub(super) trait Validator: Sync {
+    /// Whether there may be a secret behind this anchor, whatever is in its shape; asked before the shape is tried.
+    fn may_follow(&self, _text: &[u8], _anchor: &Range<usize>) -> bool {
+        true
+    }
+
+    /// How long the values are that it may find a secret in.
+    fn lengths(&self) -> RangeInclusive<usize> {
+        0..=usize::MAX
+    }
+
     /// Returns the secret; none where the text is something else.
     fn judge(&self, candidate: &Candidate<'_>) -> Option<Judged>;
 }

@@ -6,15 +6,48 @@ const LONGEST: usize = 64;
 
 /// Returns the name of the value that begins there.
 pub(super) fn name_of(text: &[u8], value: usize) -> Option<&[u8]> {
-    let before = text.get(value.saturating_sub(BETWEEN)..value)?;
-    let is_between = |byte: &&u8| {
-        matches!(byte, b'=' | b':' | b'"' | b'\'' | b'`' | b'\\' | b'>' | b'\t' | b' ' | b']' | b')')
-    };
-    let between = before.iter().rev().take_while(is_between).count();
-    let is_assigned = before.iter().rev().take(between).any(|byte| matches!(byte, b'=' | b':'));
-    let end = value - between;
-    let name = text.get(end.saturating_sub(LONGEST)..end)?;
+    let before = text.get(..value)?;
+    let (mut between, mut is_assigned) = (0, false);
+    for byte in before.iter().rev().take(BETWEEN) {
+        match byte {
+            b'=' | b':' => is_assigned = true,
+            b'"' | b'\'' | b'`' | b'\\' | b'>' | b'\t' | b' ' | b']' | b')' => {}
+            _ => break,
+        }
+        between += 1;
+    }
+    if !is_assigned {
+        return None;
+    }
+    let name = before.get(..value - between)?;
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let length = name.iter().rev().take_while(is_name).count();
-    name.get(name.len() - length..).filter(|name| is_assigned && !name.is_empty())
+    let length = name.iter().rev().take(LONGEST).take_while(is_name).count();
+    name.get(name.len() - length..).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Goes back twice, first over what stands between.
+    fn name_of_slowly(text: &[u8], value: usize) -> Option<&[u8]> {
+        let before = text.get(value.saturating_sub(BETWEEN)..value)?;
+        let between = before.iter().rev().take_while(|byte| b"=:\"'`\\>\t ])".contains(byte)).count();
+        let is_assigned = before.iter().rev().take(between).any(|byte| matches!(byte, b'=' | b':'));
+        let end = value - between;
+        let name = text.get(end.saturating_sub(LONGEST)..end)?;
+        let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+        let length = name.iter().rev().take_while(is_name).count();
+        name.get(name.len() - length..).filter(|name| is_assigned && !name.is_empty())
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_those_of_a_slower_search(text in "[a_. ]{0,4}[a-z_]{0,70}[=: \"\\]]{0,26}", back in 0_usize..3) {
+            let (text, value) = (text.as_bytes(), text.len().saturating_sub(back));
+            prop_assert_eq!(name_of(text, value), name_of_slowly(text, value));
+        }
+    }
 }
