@@ -8,6 +8,7 @@ What is found there are keys of tests at the most, so that each finding is count
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -98,6 +99,33 @@ def detect_secrets(place):
     return Counter(one["type"] for found in json.loads(done.stdout)["results"].values() for one in found)
 
 
+def sample(places):
+    """One file of twenty: the others would take hours for all."""
+    target = PLACE / "sample"
+    if not target.exists():
+        part = PLACE / "sample.part"
+        run("rm", "-rf", part)
+        files = [file for place in places for file in sorted(place.rglob("*")) if file.is_file() and not file.is_symlink()]
+        for number, file in enumerate(files[::20]):
+            to = part / str(number // 500) / f"{number}-{file.name}"
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, to)
+        part.rename(target)
+    return target
+
+
+def beside(executable, place):
+    """The same files by each."""
+    megabytes = 0
+    for name, scan in (("postern", lambda place: postern(executable, place)), ("gitleaks", gitleaks), ("detect-secrets", detect_secrets)):
+        begun = time.monotonic()
+        found = scan(place)
+        if name == "postern":
+            size, found = found
+            megabytes = size / 1e6
+        table(f"Sample of {megabytes:.0f} MB, {name}", megabytes, time.monotonic() - begun, found)
+
+
 def table(name, megabytes, seconds, counts):
     print(f"\n{name}: {sum(counts.values())} findings, {sum(counts.values()) / megabytes:.3f} a MB, {megabytes / seconds:.0f} MB/s")
     for what, count in counts.most_common(15):
@@ -110,27 +138,21 @@ def main():
     arguments.add_argument("--postern", type=Path, default=ROOT / "target/release/postern")
     arguments.add_argument("--beside", action="store_true", help="also gitleaks and detect-secrets, which take much longer")
     options = arguments.parse_args()
-    totals, size = [Counter(), Counter(), Counter()], 0
-    seconds = [0.0, 0.0, 0.0]
-    others = [gitleaks, detect_secrets] if options.beside else []
+    total, size, lasted = Counter(), 0, 0.0
+    places = []
     for name, fetch in (("crates", crates), ("pypi", pypi), ("npm", npm)):
         place = fetched(name, fetch)
+        places.append(place)
         begun = time.monotonic()
         count, found = postern(options.postern, place)
-        seconds[0] += time.monotonic() - begun
-        size += count
-        totals[0] += found
-        table(f"{name}, {count / 1e6:.0f} MB", count / 1e6, seconds[0], found)
-        for number, scan in enumerate(others, 1):
-            begun = time.monotonic()
-            totals[number] += scan(place)
-            seconds[number] += time.monotonic() - begun
-    print(f"\nAll: {size / 1e6:.0f} MB")
-    for name, counts, lasted in zip(("postern", "gitleaks", "detect-secrets"), totals, seconds):
-        if lasted:
-            table(name, size / 1e6, lasted, counts)
-    high = sum(count for (confidence, detector), count in totals[0].items() if confidence == "High" and detector != "private-key")
-    medium = sum(count for (confidence, _), count in totals[0].items() if confidence == "Medium")
+        took = time.monotonic() - begun
+        size, total, lasted = size + count, total + found, lasted + took
+        table(f"{name}, {count / 1e6:.0f} MB", count / 1e6, took, found)
+    table(f"All, {size / 1e6:.0f} MB", size / 1e6, lasted, total)
+    if options.beside:
+        beside(options.postern, sample(places))
+    high = sum(count for (confidence, detector), count in total.items() if confidence == "High" and detector != "private-key")
+    medium = sum(count for (confidence, _), count in total.items() if confidence == "Medium")
     print(f"\nHigh but for private keys {high / size * 1e6:.4f} a MB (budget 0.005), Medium {medium / size * 1e6:.3f} (0.2)")
     return 0 if high / size * 1e6 <= 0.005 and medium / size * 1e6 <= 0.2 else 1
 

@@ -100,10 +100,7 @@ fn problem(value: &NamedValue, place: &str, error: &Unavailable, is_kept: bool) 
         }
         (false, Source::Env(_) | Source::File(_)) => "give it one, or leave this entry out",
     };
-    let why = match error {
-        Unavailable::Unfit(unfit) => unfit.of_value(),
-        other => other.to_string(),
-    };
+    let why = if let Unavailable::Unfit(unfit) = error { unfit.of_value() } else { error.to_string() };
     let unread = match error {
         Unavailable::Unreadable(kind) => Some(*kind).filter(|kind| is_passing(*kind)),
         Unavailable::NotAFile

@@ -1,4 +1,4 @@
-//! Searches the head of a request: its host, path, query and fields.
+//! Searches the head of a request (its host, path, query and fields), and a body that is no conversation.
 
 use http::request::Parts;
 
@@ -20,6 +20,15 @@ impl Inspection {
         self.target(parts).and_then(|()| self.fields(parts)).and_then(|()| self.denied())
     }
 
+    /// Searches the body of a request to no model, whole and as it is.
+    ///
+    /// # Errors
+    /// It must not go on.
+    pub fn body(&mut self, body: &[u8]) -> Result<(), Denial> {
+        self.part(body, FindingPlace::Rest, &|| "body".to_owned(), "the body")?;
+        self.denied()
+    }
+
     fn target(&mut self, parts: &Parts) -> Result<(), Denial> {
         let (host, path) = (self.host.to_string(), parts.uri.path());
         // A webhook's URL is a secret as a whole.
@@ -31,7 +40,11 @@ impl Inspection {
             let shown = if is_plain(name) { name } else { "#" };
             let location = || format!("query/{shown}");
             self.part(parameter.as_bytes(), place_of(name), &location, "the query of the URL")?;
+            let value = parameter.split_once('=').map_or(parameter, |(_, value)| value);
+            self.spread(&format!("query/{name}"), value.as_bytes())?;
         }
+        let last = path.rsplit('/').next().unwrap_or_default();
+        self.spread("path", last.as_bytes())?;
         Ok(())
     }
 
@@ -67,7 +80,7 @@ impl Inspection {
 }
 
 /// Where a field or a parameter of this name is.
-fn place_of(name: &str) -> FindingPlace {
+pub fn place_of(name: &str) -> FindingPlace {
     if carries(name) { FindingPlace::Carrier } else { FindingPlace::Rest }
 }
 

@@ -10,16 +10,21 @@ mod head;
 mod joined;
 mod names;
 mod request;
+mod spread;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub use clean::CleanTexts;
 pub use files::settle_named;
+pub use head::place_of;
 use joined::Neighbours;
 pub use names::ShownNames;
+use spread::Joined;
+pub use spread::SpreadValues;
 
 use crate::call::{Denial, Role};
 use crate::decision::{Decision, Verdict};
@@ -31,6 +36,7 @@ use crate::policy::Policy;
 use crate::policy::data_loss::{
     AskedFinding, FindingAction, FindingPlace, FindingVerdict, NamedFile, NamedValue,
 };
+use crate::provider::request::is_plain;
 use crate::provider::request::marks::CallNumber;
 
 /// How many decisions of one request are recorded beside its own.
@@ -48,6 +54,8 @@ pub struct Inspection {
     neighbours: Neighbours,
     /// The files that calls name, by the place of the document in another and the call's in it.
     calls: HashMap<(&'static str, CallNumber), Option<NamedFile>>,
+    /// What requests to the host before this one held, and when this one is; none where it is a model's.
+    spread: Option<(Arc<SpreadValues>, Instant)>,
     inspected: Inspected,
     denial: Option<Denial>,
     redacted: BTreeSet<String>,
@@ -96,6 +104,7 @@ impl Inspection {
             budget: Budget::of(bytes, most),
             neighbours: Neighbours::default(),
             calls: HashMap::new(),
+            spread: None,
             inspected: Inspected::default(),
             denial: None,
             redacted: BTreeSet::new(),
@@ -106,6 +115,12 @@ impl Inspection {
     #[must_use]
     pub fn of_model(self, is_vouched: bool, clean: Option<Arc<CleanTexts>>) -> Self {
         Self { is_vouched, clean, ..self }
+    }
+
+    /// The same for a request to a host that is no model's.
+    #[must_use]
+    pub fn of_other(self, spread: Arc<SpreadValues>, now: Instant) -> Self {
+        Self { spread: Some((spread, now)), ..self }
     }
 
     /// The same where a value that must not leave is not known: the request goes no further.
@@ -132,6 +147,42 @@ impl Inspection {
         let settled = found.iter().filter_map(|found| self.settle(found, site)).collect();
         searched.map_err(bound)?;
         Ok(settled)
+    }
+
+    /// Searches the small values of a body to no model, together with those of the requests before it.
+    ///
+    /// # Errors
+    /// It must not go on.
+    pub fn small_body(&mut self, body: &[u8]) -> Result<(), Denial> {
+        for (place, value) in spread::of_body(body) {
+            self.spread(&place, &value)?;
+        }
+        self.denied()
+    }
+
+    /// Searches a small value behind those that stood in the same place of requests before.
+    fn spread(&mut self, place: &str, value: &[u8]) -> Result<(), Denial> {
+        let before = self.spread.as_ref();
+        let joined = before.and_then(|(spread, now)| spread.add(&self.host, place, value, *now));
+        let Some(Joined { bytes, last }) = joined else { return Ok(()) };
+        let (terms, mut found) = (self.terms.clone(), Vec::new());
+        terms.scan(&bytes, Sight::Sealed, &mut self.budget, &mut found).map_err(bound)?;
+        found.retain(|found| found.range.start < last && found.range.end > last);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let site = Site {
+            place: FindingPlace::Rest,
+            role: None,
+            tool: None,
+            location: &|| place_told(place),
+            described: &|| "values of several requests to this host".to_owned(),
+        };
+        found.iter().for_each(|found| drop(self.settle(found, &site)));
+        if let Some((spread, _)) = &self.spread {
+            spread.forget(&self.host);
+        }
+        Ok(())
     }
 
     /// Decides about a finding, and records it.
@@ -170,6 +221,12 @@ impl Inspection {
     fn denied(&mut self) -> Result<(), Denial> {
         self.denial.take().map_or(Ok(()), Err)
     }
+}
+
+/// A place as events tell it: names of the agent's choice are told where they are short and plain.
+fn place_told(place: &str) -> String {
+    let (kind, name) = place.split_once('/').unwrap_or((place, ""));
+    if name.is_empty() || is_plain(name) { place.to_owned() } else { format!("{kind}/#") }
 }
 
 /// Decides about a secret in a body that streams to a host that is no model's. Returns the fact, and the decision where it is

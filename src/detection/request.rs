@@ -19,10 +19,10 @@ impl Detection for Inspection {
         let has_placeholder =
             !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
-        if let Some(file) = self.file(text) {
-            if file.action == FindingAction::Redact {
-                return Ok(looked(vec![file], &mut self.redacted));
-            }
+        if let Some(file) = self.file(text)
+            && file.action == FindingAction::Redact
+        {
+            return Ok(looked(vec![file], &mut self.redacted));
         }
         let is_short = raw.len() < self.terms.shortest();
         let sight = sight(text);

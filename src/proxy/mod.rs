@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use crate::agent_api::denials::{Denial, Denials};
 use crate::call::BlockedCalls;
 use crate::decision::Verdict;
+use crate::detection::SpreadValues;
 use crate::dns::Names;
 use crate::drain::Drain;
 use crate::event::{Event, Kind};
@@ -64,6 +65,8 @@ pub struct Gateway {
     /// The last denials, of which the agent may ask.
     pub(crate) denials: Denials,
     pub(crate) questions: Questions,
+    /// Small values of requests to hosts that are no model's.
+    pub(crate) spread: Arc<SpreadValues>,
 }
 
 impl Gateway {
@@ -93,6 +96,7 @@ impl Gateway {
             names,
             denials: Denials::default(),
             questions: Questions::default(),
+            spread: Arc::default(),
         })
     }
 

@@ -17,11 +17,21 @@ const RULES: &[(&str, &str, Weight)] = &[
     ("minting", "A request would have made new credentials.", Weight::High),
     ("name-mismatch", "The names that one request gave of its host do not agree.", Weight::High),
     ("no-policy", "No policy selects the pod.", Weight::Low),
+    (
+        "outbound-exfiltration",
+        "A secret would have left where it cannot be replaced, or for a host that it is not for.",
+        Weight::High,
+    ),
     ("placeholder", "A placeholder of a key was sent where its key does not belong.", Weight::High),
     ("provider-state", "A request would have kept state at the provider.", Weight::Medium),
     (
         "provider-unknown",
         "A request looks like one to a model, at a host that no rule names as one.",
+        Weight::Medium,
+    ),
+    (
+        "redacted-value",
+        "A call would have written what stands for a secret, and so destroyed the secret.",
         Weight::Medium,
     ),
     ("unparseable", "Something could not be read, or has two readings.", Weight::Medium),

@@ -1,10 +1,11 @@
-//! One result of a report before it is written: a denial, or several equal ones. Of bounded size.
+//! One result of a report before it is written: a denial or a finding, or several equal ones. Of bounded size.
 
-use super::denial::Denial;
+use super::EntryKey;
 use super::message::{Message, shortened};
+use super::reported::Reported;
 use super::{log, rule};
 use crate::digest::sha256_hex;
-use crate::event::{Event, Id, Kind, Timestamp};
+use crate::event::{Event, Finding, Id, Kind, Timestamp};
 
 #[derive(Debug)]
 pub(super) struct Entry {
@@ -12,7 +13,7 @@ pub(super) struct Entry {
     pub(super) id: Id,
     pub(super) rule: String,
     pub(super) kind: Kind,
-    pub(super) denial: Denial,
+    pub(super) reported: Reported,
     pub(super) message: Message,
     pub(super) properties: log::ResultProperties,
     pub(super) fingerprint: String,
@@ -22,15 +23,30 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(event: &Event, denial: Denial) -> Self {
+    pub(super) fn of_denial(event: &Event, denial: Reported) -> Self {
         let rule = rule::id(event.decision.rule_id());
+        let message = about(event, denial, &rule);
+        let message = match event.decision.why() {
+            "" => message,
+            why => message.ours(": ").foreign(why),
+        };
+        Self::new(event, denial, rule, message)
+    }
+
+    pub(super) fn of_finding(event: &Event, finding: &Finding, reported: Reported) -> Self {
+        let rule = rule::id(&format!("{}{}", rule::FINDINGS, finding.detector));
+        let message = about(event, reported, &rule).ours(", in ").foreign(&finding.location);
+        Self::new(event, reported, rule, message)
+    }
+
+    fn new(event: &Event, reported: Reported, rule: String, message: Message) -> Self {
         let host = event.destination.as_ref().map_or("", |to| to.host.as_str());
         let tool = event.tool_call.as_ref().map_or("", |call| call.name.as_str());
         Self {
             id: event.id,
             kind: event.kind,
-            denial,
-            message: message(event, denial, &rule),
+            reported,
+            message: message.ours(". Event ").foreign(&event.id.to_string()).ours("."),
             properties: properties(event),
             fingerprint: fingerprint(&[&rule, host, tool]),
             rule,
@@ -38,6 +54,10 @@ impl Entry {
             first: event.time,
             last: event.last.unwrap_or(event.time).max(event.time),
         }
+    }
+
+    pub(super) fn key(&self) -> EntryKey {
+        (self.last, self.id, self.rule.clone())
     }
 
     /// One entry for both: that of the newer event, which counts the other.
@@ -49,8 +69,8 @@ impl Entry {
     }
 }
 
-/// `Tool call Bash at api.anthropic.com:443 was denied by agents/coders/no-rm: Not here. Event 01a2….`
-fn message(event: &Event, denial: Denial, rule: &str) -> Message {
+/// `Tool call Bash at api.anthropic.com:443 was denied by agents/coders/no-rm`
+fn about(event: &Event, reported: Reported, rule: &str) -> Message {
     let mut message = match (&event.tool_call, &event.http) {
         (Some(call), _) => Message::default().ours("Tool call ").foreign(&call.name),
         (None, Some(http)) => {
@@ -63,11 +83,7 @@ fn message(event: &Event, denial: Denial, rule: &str) -> Message {
         let preposition = if event.tool_call.is_none() && event.http.is_none() { " to " } else { " at " };
         message = message.ours(preposition).foreign(&format!("{}:{}", to.host, to.port));
     }
-    message = message.ours(" ").ours(denial.words()).ours(" ").foreign(rule);
-    if !event.decision.why().is_empty() {
-        message = message.ours(": ").foreign(event.decision.why());
-    }
-    message.ours(". Event ").foreign(&event.id.to_string()).ours(".")
+    message.ours(" ").ours(reported.words()).ours(" ").foreign(rule)
 }
 
 fn properties(event: &Event) -> log::ResultProperties {

@@ -106,7 +106,8 @@ pub(super) struct SarifResult {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct OfEvent {
-    guid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guid: Option<String>,
     occurrence_count: u64,
     provenance: Provenance,
     properties: ResultProperties,
@@ -242,7 +243,8 @@ impl SarifResult {
 
     fn of(entry: Entry, rule_index: usize, location: Location) -> Self {
         let event = OfEvent {
-            guid: entry.id.to_string(),
+            // Of several results of one event none has its id alone.
+            guid: (!entry.rule.starts_with(rule::FINDINGS)).then(|| entry.id.to_string()),
             occurrence_count: entry.count,
             provenance: Provenance {
                 first_detection_time_utc: entry.first.to_string(),
@@ -253,7 +255,7 @@ impl SarifResult {
         Self {
             rule_id: entry.rule,
             rule_index,
-            level: entry.denial.level(),
+            level: entry.reported.level(),
             message: help(&entry.message),
             locations: [location],
             partial_fingerprints: fingerprints(entry.fingerprint),

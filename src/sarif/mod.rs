@@ -2,11 +2,11 @@
 
 mod builtin;
 mod cases;
-mod denial;
 mod entry;
 mod log;
 mod message;
 mod place;
+mod reported;
 mod rule;
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,22 +14,25 @@ use std::collections::{BTreeMap, HashMap};
 use crate::event::{Event, Id, Timestamp};
 
 pub(crate) use cases::failed_cases;
-use denial::Denial;
 use entry::Entry;
 pub(crate) use log::SarifLog;
 pub(crate) use place::RulePlaces;
+use reported::Reported;
 
 /// The most results of a report. GitHub takes as many of one run, and shows 5,000 of them.
 pub(crate) const MOST_RESULTS: usize = 25_000;
 
-/// The newest denials of the events that it was given, whatever order they came in.
+/// By what entries are ordered and told apart: when it was last, the event, the rule.
+type EntryKey = (Timestamp, Id, String);
+
+/// The newest denials and findings of the events that it was given, whatever order they came in.
 pub(crate) struct SarifReport {
     groups: bool,
     most: usize,
     /// By time, so that the oldest goes first. An event that two files have is one entry.
-    entries: BTreeMap<(Timestamp, Id), Entry>,
+    entries: BTreeMap<EntryKey, Entry>,
     /// Where the entry of a fingerprint is; of a report that groups.
-    by_fingerprint: HashMap<String, (Timestamp, Id)>,
+    by_fingerprint: HashMap<String, EntryKey>,
     left_out: u64,
 }
 
@@ -43,18 +46,26 @@ impl SarifReport {
         Self { groups, most, entries: BTreeMap::new(), by_fingerprint: HashMap::new(), left_out: 0 }
     }
 
-    /// Takes an event; events that deny nothing are passed over.
+    /// Takes an event; events that deny nothing and in which nothing was found are passed over.
     pub(crate) fn take(&mut self, event: &Event) {
-        let Some(denial) = Denial::of(event) else { return };
-        let mut entry = Entry::new(event, denial);
-        let mut key = (entry.last, event.id);
+        match Reported::denial(event) {
+            Some(denial) => self.add(Entry::of_denial(event, denial)),
+            None => {
+                let found = Reported::findings(event).into_iter();
+                found.for_each(|(finding, reported)| self.add(Entry::of_finding(event, finding, reported)));
+            }
+        }
+    }
+
+    fn add(&mut self, mut entry: Entry) {
+        let mut key = entry.key();
         if self.groups {
             let earlier = self.by_fingerprint.get(&entry.fingerprint);
             if let Some(earlier) = earlier.and_then(|key| self.entries.remove(key)) {
                 entry = entry.joined_with(earlier);
-                key = (entry.last, entry.id);
+                key = entry.key();
             }
-            self.by_fingerprint.insert(entry.fingerprint.clone(), key);
+            self.by_fingerprint.insert(entry.fingerprint.clone(), key.clone());
         }
         self.entries.insert(key, entry);
         if self.entries.len() > self.most

@@ -76,6 +76,46 @@ fn a_denial_is_a_result_with_its_rule_its_place_and_what_the_event_says() {
 }
 
 #[test]
+fn what_was_found_where_nothing_was_denied_is_a_result_of_its_detector() {
+    let found = |number, detector: &str, action: &str| {
+        denied(number, |event| {
+            event["kind"] = "Request".into();
+            event["decision"] = json!({"verdict": "Allow"});
+            event.as_object_mut().unwrap().remove("toolCall");
+            let finding = |detector: &str, action: &str, location: &str| json!({"detector": detector, "kind": "Secrets", "confidence": "High", "location": location, "action": action, "at": 1, "length": 9});
+            let low = json!({"detector": "low", "kind": "Secrets", "confidence": "Low", "location": "body", "action": "Audit", "at": 1, "length": 9});
+            event["dlp"] = json!([
+                finding(detector, "Audit", "body/a"),
+                finding(detector, action, "body/b"),
+                finding("jwt", "Audit", "body/c"),
+                low
+            ]);
+        })
+    };
+    let log = report(true, &[found(1, "github-token", "Redact"), found(2, "github-token", "Redact")]);
+    let told: Vec<[&Value; 3]> = results(&log)
+        .iter()
+        .map(|result| [&result["ruleId"], &result["level"], &result["occurrenceCount"]])
+        .collect();
+    assert_eq!(
+        told,
+        [["dlp/github-token", "warning"], ["dlp/jwt", "note"]]
+            .map(|[rule, level]| [json!(rule), json!(level), json!(2)])
+            .each_ref()
+            .map(|row| row.each_ref())
+    );
+    assert_eq!(
+        results(&log)[0]["message"]["text"],
+        "Request POST /v1/messages at api.anthropic.com:443 went on without what was found by dlp/github-token, in body/b. \
+         Event 01a2008d-747b-7101-8101-000000000002."
+    );
+    assert!(results(&log)[0].get("guid").is_none());
+    let rule = &log["runs"][0]["tool"]["driver"]["rules"][0];
+    assert_eq!(rule["shortDescription"]["text"], "Found by dlp/github-token");
+    assert_eq!(rule["properties"]["security-severity"], "8.0");
+}
+
+#[test]
 fn what_denies_nothing_is_no_result() {
     let of = |verdict: &'static str, kind: &'static str| {
         denied(1, |event| {

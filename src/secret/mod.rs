@@ -43,10 +43,10 @@ pub enum Unfit {
 impl Unfit {
     /// The same of a value that is searched for alone.
     pub(crate) fn of_value(self) -> String {
-        match self {
-            Self::Short => format!("has fewer than {LEAST} bytes, which stand in other text by chance"),
-            other => other.to_string(),
+        if self == Self::Short {
+            return format!("has fewer than {LEAST} bytes, which stand in other text by chance");
         }
+        self.to_string()
     }
 }
 

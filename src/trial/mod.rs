@@ -10,6 +10,7 @@ pub mod compare;
 pub mod document;
 pub mod expect;
 mod facts;
+mod found;
 mod judge;
 mod judged;
 pub mod learn;

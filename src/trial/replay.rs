@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::facts::{self, KnownFacts};
+use super::found;
 use super::is_question;
 use super::question::{Asked, Question};
 use crate::call::Tool;
@@ -43,7 +44,9 @@ pub fn replay(policy: &Arc<Policy>, bounds: GuardLimits, event: &Event, line: &s
         Kind::ToolCall => {
             call(policy, bounds, event, line).and_then(|decision| by_rules(policy, event, decision))
         }
-        Kind::Request => request(policy, event).and_then(|decision| by_rules(policy, event, decision)),
+        Kind::Request => request(policy, event)
+            .and_then(|decision| by_findings(policy, event, decision))
+            .and_then(|decision| by_rules(policy, event, decision)),
         Kind::Connection => connection(policy, event),
         Kind::Response => by_rules(policy, event, allowed()),
         Kind::Transform | Kind::Policy | Kind::Lifecycle | Kind::Unknown => return None,
@@ -69,6 +72,15 @@ fn standing(event: &Event, decision: ShownDecision) -> Replayed {
         }
     }
     Replayed::Decided(decision)
+}
+
+/// The decision with that about what was found.
+fn by_findings(policy: &Policy, event: &Event, decision: ShownDecision) -> Result<ShownDecision, String> {
+    if !matches!(decision.verdict, "Allow" | "Audit") {
+        return Ok(decision);
+    }
+    let found = found::judge(policy, event)?;
+    Ok(found.as_ref().map_or(decision, ShownDecision::from))
 }
 
 /// The decision with that of the rules over facts.

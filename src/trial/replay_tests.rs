@@ -49,6 +49,34 @@ fn request(method: &str, path: &str) -> Value {
     json!({"kind": "Request", "http": {"method": method, "path": path, "version": "HTTP/2"}})
 }
 
+/// A secret where a request was denied for it, or where it went on without it.
+#[test]
+fn what_was_found_is_decided_by_where_it_stood() {
+    let of = |detector: &str, role: Option<&str>, location: &str, action: &str| {
+        let mut facts = request("GET", "/open/door");
+        let mut found = json!({"detector": detector, "kind": "Secrets", "confidence": "High", "location": location, "at": 0, "length": 9, "action": action});
+        if let Some(role) = role {
+            found["role"] = role.into();
+        }
+        facts["dlp"] = json!([found]);
+        decided(&facts)
+    };
+    let denied = Ok("Deny postern/builtin/outbound-exfiltration".to_owned());
+    let allowed = Ok("Allow n/p/a".to_owned());
+    let token = "gitlab-token";
+    assert_eq!(of(token, None, "header/x-debug", "Deny"), denied);
+    assert_eq!(of(token, None, "body", "Deny"), denied);
+    assert_eq!(of(token, Some("ToolResult"), "body/messages/1/content", "Redact"), allowed);
+    assert!(
+        of(token, Some("ToolResult"), "body/messages/1/content", "Deny")
+            .unwrap_err()
+            .contains("where exactly")
+    );
+    assert_eq!(of(token, Some("Assistant"), "body/messages/1/content", "Deny"), denied);
+    assert_eq!(of("credential-file", Some("ToolResult"), "body/messages/1/content", "Audit"), allowed);
+    assert!(of("pattern:gone", None, "body", "Deny").unwrap_err().contains("does not have"));
+}
+
 #[test]
 fn requests_are_decided_by_destination_method_and_path() {
     assert_eq!(decided(&request("GET", "/open/door")), Ok("Allow n/p/a".to_owned()));

@@ -92,6 +92,8 @@ impl Trial<'_> {
         let spoken = head.service.and_then(|service| Some((service, provider::adapter(service.dialect?))));
         let Some((service, adapter)) = spoken.filter(|_| !head.is_upgrade) else {
             self.one_reading(head.service, body)?;
+            let found = self.search(parts, host, body, &mut outcome)?;
+            let known = known.with_findings(found);
             return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
         };
         let asked = ModelRequestHead {
@@ -100,6 +102,7 @@ impl Trial<'_> {
             query: parts.uri.query(),
             headers: &parts.headers,
         };
+        let found = self.search(parts, host, None, &mut outcome)?;
         let Some(body) = body else {
             let known = known.with_asked(service, &RequestFacts::default()).without_body();
             return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
@@ -109,7 +112,7 @@ impl Trial<'_> {
             outcome.decision = ShownDecision::from(recorded);
         }
         (outcome.removed, outcome.redacted) = (read.removed, read.redacted);
-        let known = known.with_asked(service, &read.facts).with_findings(read.findings);
+        let known = known.with_asked(service, &read.facts).with_findings([found, read.findings].concat());
         if let Some(why) = self.by_rules(&known, Place::Request, &mut outcome)? {
             return Ok(Err(why));
         }
@@ -143,6 +146,34 @@ impl Trial<'_> {
         if decision.denies() { Err(decision) } else { Ok(None) }
     }
 
+    /// Searches the head of a request, and the body of one to no model, for secrets. Returns what was found.
+    fn search(
+        &self,
+        parts: &Parts,
+        host: &Host,
+        body: Option<&[u8]>,
+        outcome: &mut Outcome,
+    ) -> Result<Vec<Finding>, Decision> {
+        let length = body.map_or(0, <[u8]>::len);
+        let Some(mut inspection) = self.inspection(host, length) else { return Ok(Vec::new()) };
+        let searched =
+            inspection.head(parts).and_then(|()| body.map_or(Ok(()), |body| inspection.body(body)));
+        let inspected = inspection.take();
+        let recorded = match searched {
+            Ok(()) => inspected.recorded.into_iter().next(),
+            Err(denial) => Some(self.enforced(denial)?),
+        };
+        if let Some(recorded) = recorded {
+            outcome.decision = ShownDecision::from(&recorded);
+        }
+        Ok(inspected.findings)
+    }
+
+    fn inspection(&self, host: &Host, length: usize) -> Option<Inspection> {
+        let search = Search::from(Arc::clone(self.policy.detectors()?));
+        Some(Inspection::of(self.policy, search, host, (length, MOST_DECODED)))
+    }
+
     /// Reads the body of a request to a model.
     fn read(
         &self,
@@ -153,9 +184,8 @@ impl Trial<'_> {
     ) -> Result<ReadBody, Decision> {
         self.check_length(body)?;
         let blocked = BlockedCalls::new(1);
-        let search = self.policy.detectors().map(|detectors| Search::from(Arc::clone(detectors)));
-        let inspection = |search| Inspection::of(self.policy, search, host, (body.len(), MOST_DECODED));
-        let mut inspection = search.map(inspection).map(|inspection| inspection.of_model(is_vouched, None));
+        let mut inspection =
+            self.inspection(host, body.len()).map(|inspection| inspection.of_model(is_vouched, None));
         let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let (bounded, terms) = ((body, self.bounds.json), (self.policy.as_ref() as &dyn Terms, &blocked));
         let edited = request::read(adapter, asked, bounded, terms, detection);

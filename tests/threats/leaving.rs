@@ -127,6 +127,34 @@ fn a_body_that_costs_too_much_to_search_is_refused() {
     assert_eq!(post(&test, &[], bomb.as_bytes()).status, 200);
 }
 
+/// What a request has of a part of a secret.
+type Text = fn(&str) -> String;
+
+/// D8: a secret that is divided over requests: in a parameter, in a path, in bodies.
+#[test]
+fn a_secret_that_is_divided_over_requests_does_not_leave_whole() {
+    let secret = secret();
+    let (first, second) = secret.split_at(14);
+    let ways: [(&str, Text, Text); 4] = [
+        ("query", |part| format!("/echo?n=1&q={part}"), |_| String::new()),
+        ("path", |part| format!("/status/200/{part}"), |_| String::new()),
+        ("json", |_| "/echo".to_owned(), |part| format!(r#"{{"n":1,"part":"{part}"}}"#)),
+        ("plain", |_| "/echo".to_owned(), |part| format!("{part}\n")),
+    ];
+    for (name, path, body) in ways {
+        let test = inspected_with("");
+        let send = |part: &str| {
+            let url = format!("https://api.example.com{}", path(part));
+            test.gateway.agent().request("POST", &url, &[], body(part).as_bytes())
+        };
+        assert_ne!(send(first).status, 403, "{name}");
+        send(second).assert_refused(403, RULE);
+        let read = test.upstream.requests();
+        assert!(read.iter().all(|seen| !String::from_utf8_lossy(&seen.body).contains(second)), "{name}");
+        assert_ne!(send("is-how-they-begin").status, 403, "{name}");
+    }
+}
+
 /// A WebSocket to another host, open, behind a policy with this line in its spec.
 fn socket(test: &Inspected) -> Connection {
     let mut connection = test.gateway.agent().tls("api.example.com");

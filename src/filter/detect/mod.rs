@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use filenames::FileNames;
 pub use socket::SocketDetector;
@@ -27,6 +27,8 @@ const DECODED_PER_BYTE: u64 = 100;
 /// The end of a coded body that is always held: of a block of zstd (RFC 8878, section 3.1.1.2) nothing is decoded before all
 /// of it is there, but whoever has most of it can read that.
 const UNDECODED: u64 = (128 << 10) + 32;
+/// A body of so many bytes may hold a part of a secret that is divided over requests.
+const SMALL: usize = 1 << 10;
 /// How much of a coded body is held for a token that may not have ended: much may be coded that decodes to nothing.
 const MOST_HELD: u64 = 1 << 20;
 
@@ -45,6 +47,9 @@ pub trait Settle: fmt::Debug + Send + Sync {
 
     /// Takes the name of a file that is a part of the body. Returns the denial that ends the body for it.
     fn named(&self, file: &str) -> Option<Denial>;
+
+    /// Takes all of a small body. Returns the denial that ends it.
+    fn small(&self, body: &[u8]) -> Option<Denial>;
 }
 
 /// The search of one body.
@@ -66,6 +71,10 @@ pub struct BodyDetector {
     held_bytes: u64,
     /// The names of files in the parts of a form; none where the body is no form.
     names: Option<FileNames>,
+    /// All of a body that is small so far.
+    small: Option<Vec<u8>>,
+    /// Whether it will be small: then all of it is looked at before any goes on.
+    is_small: bool,
     /// Bytes that the scanner has got.
     seen: u64,
     received: u64,
@@ -89,6 +98,8 @@ impl BodyDetector {
             held: VecDeque::new(),
             held_bytes: 0,
             names: is_form(head).then(FileNames::default),
+            small: Some(Vec::new()),
+            is_small: length(head).is_some_and(|length| length <= SMALL),
             seen: 0,
             received: 0,
         }
@@ -131,6 +142,11 @@ impl BodyDetector {
 
     fn scan(&mut self, plain: &[u8]) -> Result<(), Refused> {
         self.seen += plain.len() as u64;
+        if let Some(small) = self.small.take_if(|small| small.len() + plain.len() <= SMALL) {
+            self.small = Some([&small, plain].concat());
+        } else {
+            self.small = None;
+        }
         let named = self.names.as_mut().map(|names| names.take(plain)).unwrap_or_default();
         if let Some(denial) = named.iter().find_map(|name| self.terms.settle.named(name)) {
             return Err(Refused::Denied(denial));
@@ -173,6 +189,16 @@ impl BodyDetector {
         Ok(())
     }
 
+    /// Looks at all of a small body that has ended.
+    fn end_small(&mut self) -> Result<(), Refused> {
+        self.is_small = false;
+        let small = self.small.take().filter(|small| !small.is_empty());
+        match small.and_then(|small| self.terms.settle.small(&small)) {
+            Some(denial) => Err(Refused::Denied(denial)),
+            None => Ok(()),
+        }
+    }
+
     /// Judges and lets go all that is held.
     fn flush(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused> {
         self.flush_scanner()?;
@@ -185,6 +211,9 @@ impl BodyDetector {
 
     /// Lets go what may go on.
     fn release(&mut self, is_silent: bool, out: &mut Vec<Bytes>) {
+        if self.is_small && !is_silent {
+            return;
+        }
         let released = self.scanner.released();
         let tail = if self.is_coded && !is_silent { UNDECODED } else { 0 };
         while let Some((bytes, end)) = self.held.front_mut() {
@@ -209,6 +238,11 @@ impl BodyDetector {
 /// The denial of what costs too much to search.
 fn bound_denial(bound: BoundReached) -> Denial {
     Denial::builtin("bound", format!("the body cannot be searched: {bound}"))
+}
+
+/// The length that a head says.
+fn length(head: &HeaderMap) -> Option<usize> {
+    head.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Whether a body is a form of parts.
@@ -240,6 +274,7 @@ impl Rewrite for BodyDetector {
             let (decoder, first) = detector.end();
             self.begin(decoder, first)?;
         }
+        self.end_small()?;
         self.flush(out)
     }
 

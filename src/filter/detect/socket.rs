@@ -191,6 +191,10 @@ mod tests {
             Some(Denial::builtin("outbound-exfiltration", "a secret"))
         }
 
+        fn small(&self, _: &[u8]) -> Option<Denial> {
+            None
+        }
+
         fn named(&self, _: &str) -> Option<Denial> {
             None
         }

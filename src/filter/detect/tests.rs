@@ -28,6 +28,10 @@ impl Settle for Least {
         Some(Denial::builtin("outbound-exfiltration", "a secret"))
     }
 
+    fn small(&self, _: &[u8]) -> Option<Denial> {
+        None
+    }
+
     fn named(&self, _: &str) -> Option<Denial> {
         None
     }

@@ -11,10 +11,7 @@ use crate::wire::json;
 pub(super) fn of(call: &MarkedCall<'_>, offered: &Offered) -> Vec<String> {
     let Some(input) = call.input else { return Vec::new() };
     let json = read(input);
-    let input = match &json {
-        Value::String(text) => Input::Text(text),
-        json => Input::Json(json),
-    };
+    let input = json.as_str().map_or(Input::Json(&json), Input::Text);
     let terms = ShellTerms { reads: true, ..ShellTerms::default() };
     let named = (&*call.name, call.namespace.as_deref());
     let read = kind::read_commands(named, input, offered, &terms, &[]);
@@ -24,9 +21,7 @@ pub(super) fn of(call: &MarkedCall<'_>, offered: &Offered) -> Vec<String> {
 
 /// The input: JSON, that of a string with JSON in it, or a text.
 fn read(input: json::Value<'_>) -> Value {
-    let whole = serde_json::from_str(input.raw()).unwrap_or_default();
-    match &whole {
-        Value::String(text) => serde_json::from_str(text).ok().filter(Value::is_object).unwrap_or(whole),
-        _ => whole,
-    }
+    let whole: Value = serde_json::from_str(input.raw()).unwrap_or_default();
+    let inside = whole.as_str().and_then(|text| serde_json::from_str(text).ok());
+    inside.filter(Value::is_object).unwrap_or(whole)
 }

@@ -2,20 +2,26 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::call::Denial;
-use crate::detection::{Inspection, settle_named, settle_streamed};
+use crate::decision::Decision;
+use crate::detection::{Inspected, Inspection, SpreadValues, settle_named, settle_streamed};
 use crate::dlp::{Search, StreamMatch};
 use crate::event::Finding;
 use crate::filter::Rewrite;
 use crate::filter::detect::{BodyDetector, Settle, SocketDetector, Terms};
 use crate::name::host::Host;
 use crate::policy::Policy;
+use crate::proxy::Gateway;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::Metrics;
+
+/// How many bytes are decoded of a small body.
+const SMALL_DECODED: usize = 64 << 10;
 
 /// The search of a request to a host; none where policy allows secrets. `bytes` is how many its body has.
 pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Option<Inspection> {
@@ -26,12 +32,39 @@ pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Opti
 
 /// What was found in a body on its way. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StreamFindings(Arc<Mutex<Vec<Finding>>>);
+pub(crate) struct StreamFindings(Arc<Mutex<Streamed>>);
+
+/// What was found, and what of it is only recorded: one decision of each rule.
+#[derive(Debug, Default)]
+pub(crate) struct Streamed {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) recorded: Vec<Decision>,
+}
 
 impl StreamFindings {
     /// Returns what was found since the last call.
-    pub(crate) fn take(&self) -> Vec<Finding> {
+    pub(crate) fn take(&self) -> Streamed {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, findings: Vec<Finding>, recorded: Vec<Decision>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.findings.extend(findings);
+        kept.recorded.extend(recorded);
+    }
+
+    /// Keeps a finding. Returns the denial for it.
+    fn keep(&self, (finding, decision): (Finding, Option<Decision>)) -> Option<Denial> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.findings.push(finding);
+        let decision = decision?;
+        if decision.denies() {
+            return Some(decision.into());
+        }
+        if decision.would_deny() && !kept.recorded.iter().any(|known| known.rule == decision.rule) {
+            kept.recorded.push(decision);
+        }
+        None
     }
 }
 
@@ -42,21 +75,38 @@ struct StreamTerms {
     host: Host,
     findings: StreamFindings,
     metrics: Arc<Metrics>,
+    spread: Arc<SpreadValues>,
 }
 
 impl Settle for StreamTerms {
     fn settle(&self, found: &StreamMatch) -> Option<Denial> {
         let (finding, action, decision) = settle_streamed(&self.policy, &self.search, &self.host, found)?;
         self.metrics.dlp_finding(&finding.detector, action.as_str());
-        self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
-        decision.filter(|decision| decision.denies()).map(Denial::from)
+        self.findings.keep((finding, decision))
     }
 
     fn named(&self, file: &str) -> Option<Denial> {
         let (finding, action, decision) = settle_named(&self.policy, file)?;
         self.metrics.dlp_finding(&finding.detector, action.as_str());
-        self.findings.0.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
-        decision.filter(|decision| decision.denies()).map(Denial::from)
+        self.findings.keep((finding, decision))
+    }
+
+    fn small(&self, body: &[u8]) -> Option<Denial> {
+        self.search_small(body)
+    }
+}
+
+impl StreamTerms {
+    /// Searches a small body together with those before it.
+    fn search_small(&self, body: &[u8]) -> Option<Denial> {
+        let bounds = (body.len(), SMALL_DECODED);
+        let inspection = Inspection::of(&self.policy, self.search.clone(), &self.host, bounds);
+        let mut inspection = inspection.of_other(Arc::clone(&self.spread), Instant::now());
+        let searched = inspection.small_body(body);
+        let Inspected { findings, actions, recorded, .. } = inspection.take();
+        actions.iter().for_each(|(detector, action)| self.metrics.dlp_finding(detector, action.as_str()));
+        self.findings.add(findings, recorded);
+        searched.err()
     }
 }
 
@@ -69,7 +119,7 @@ impl fmt::Debug for StreamTerms {
 /// The search of what an agent sends over a WebSocket that is no model's, and what will be found; none where policy allows
 /// secrets.
 pub(crate) fn socket_detector(
-    from: (&Snapshot, &Arc<Metrics>),
+    from: (&Snapshot, &Gateway),
     host: &Host,
 ) -> Option<(SocketDetector, StreamFindings)> {
     let (search, settle, findings) = terms(from, host)?;
@@ -78,7 +128,7 @@ pub(crate) fn socket_detector(
 
 /// The search of a body to no model, and what will be found; none where policy allows secrets.
 pub(crate) fn body_detector(
-    from: (&Snapshot, &Arc<Metrics>),
+    from: (&Snapshot, &Gateway),
     host: &Host,
     head: &HeaderMap,
 ) -> Option<(BodyDetector, StreamFindings)> {
@@ -89,7 +139,7 @@ pub(crate) fn body_detector(
 
 /// What is searched for on the way to a host, who decides about it, and where it is told.
 fn terms(
-    (snapshot, metrics): (&Snapshot, &Arc<Metrics>),
+    (snapshot, gateway): (&Snapshot, &Gateway),
     host: &Host,
 ) -> Option<(Search, Arc<StreamTerms>, StreamFindings)> {
     let policy = Arc::clone(snapshot.policy());
@@ -100,7 +150,8 @@ fn terms(
         search: search.clone(),
         host: host.clone(),
         findings: findings.clone(),
-        metrics: Arc::clone(metrics),
+        metrics: Arc::clone(&gateway.metrics),
+        spread: Arc::clone(&gateway.spread),
     });
     Some((search, settle, findings))
 }

@@ -10,6 +10,7 @@ pub(crate) mod enforce;
 pub(crate) mod head;
 mod judge;
 pub(crate) mod model_request;
+pub(crate) mod named;
 mod overrides;
 pub(crate) mod preview;
 pub(crate) mod record;
@@ -20,6 +21,7 @@ mod target;
 mod upgrade;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -174,6 +176,9 @@ impl Exchange<'_> {
         let origin = facts.origin.as_ref();
         let inspection = origin.and_then(|origin| detection::inspection(&self.snapshot, &origin.host, 0));
         let Some(mut inspection) = inspection else { return };
+        if facts.service.is_none() {
+            inspection = inspection.of_other(Arc::clone(&self.session.gateway.spread), Instant::now());
+        }
         self.head = inspection.head(parts);
         record.inspected(inspection.take());
     }
@@ -241,11 +246,11 @@ impl Exchange<'_> {
         body: &RequestBody,
         record: &mut Record,
     ) -> Result<(), Stop> {
-        let from = (&*self.snapshot, &self.session.gateway.metrics);
+        let from = (&*self.snapshot, &*self.session.gateway);
         let detector = detection::body_detector(from, &plan.target.origin.host, &parts.headers);
         let Some(((detector, findings), body)) = detector.zip(body.bytes()) else { return Ok(()) };
         let searched = detection::search_whole(detector, body.clone());
-        record.found(findings.take());
+        record.found_streamed(&findings);
         Ok(searched?)
     }
 
@@ -333,10 +338,10 @@ impl Exchange<'_> {
         record: &mut Record,
     ) -> SocketTraffic {
         let (Some(model_request), facts) = asked else {
-            let from = (&*self.snapshot, &self.session.gateway.metrics);
+            let from = (&*self.snapshot, &*self.session.gateway);
             let detector = detection::socket_detector(from, &origin.host).map(|(detector, findings)| {
                 record.streams(findings);
-                detector
+                Box::new(detector)
             });
             return SocketTraffic::Bytes { secrets, detector };
         };
@@ -372,7 +377,7 @@ impl Exchange<'_> {
                 let limit = self.snapshot.settings.limits.buffered_bytes;
                 let transit = Transit::new(&self.session.gateway.budget, limit);
                 let body = RequestBody::new(incoming, idle, &self.session.activity).counted(transit, upload);
-                let from = (&*self.snapshot, &self.session.gateway.metrics);
+                let from = (&*self.snapshot, &*self.session.gateway);
                 match detection::body_detector(from, &to.host, &parts.headers) {
                     Some((detector, findings)) => {
                         record.streams(findings);

@@ -9,7 +9,8 @@ use http::request::Parts;
 use http::{HeaderMap, header};
 
 use super::decide::HeadFacts;
-use super::detection::StreamFindings;
+use super::detection::{StreamFindings, Streamed};
+use super::named::{self, short};
 use super::reply;
 use super::rules::{EndedAnswer, ExchangeFacts};
 use super::target::UpstreamTarget;
@@ -26,25 +27,11 @@ use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::Origin;
 use crate::telemetry::metrics::Timings;
 
-/// Fields in which providers give the id of an answer.
-const REQUEST_IDS: [&str; 5] =
-    ["request-id", "x-request-id", "x-amzn-requestid", "apim-request-id", "mistral-correlation-id"];
-/// Fields in which a request names the organization that it is to be counted on, and in which an answer names the one that
-/// the key belongs to.
-const ORGANIZATION_OF_REQUEST: [&str; 1] = ["openai-organization"];
-const ORGANIZATION_OF_ANSWER: [&str; 2] = ["openai-organization", "anthropic-organization-id"];
-/// The longest session label that is taken from an agent.
-const LABEL: usize = 128;
 /// How many tool definitions an event has.
 const TOOLS: usize = 128;
 
-/// The longest name or id, chosen by an agent or a provider, that an event has, in characters.
-const SHOWN: usize = 256;
 /// How many findings an event tells.
 const MOST_FINDINGS: usize = 32;
-/// Fields in which agents name the session of a request.
-const SESSION_FIELDS: [&str; 3] = ["x-postern-session", "x-claude-code-session-id", "session-id"];
-
 /// What the events of an exchange say of its request.
 pub(crate) struct RecordedRequest<'a> {
     pub(crate) session: &'a Arc<str>,
@@ -110,7 +97,7 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn begin(session: &Arc<Session>, parts: &Parts) -> Self {
-        let label = SESSION_FIELDS.iter().find_map(|name| parts.headers.get(*name)).and_then(label_of);
+        let label = named::session(&parts.headers);
         Self {
             session: Arc::clone(session),
             _busy: session.activity.begin(),
@@ -118,11 +105,11 @@ impl Record {
             id: fresh_id(),
             is_labelled: label.is_some(),
             label: label.unwrap_or_else(|| Arc::clone(&session.label)),
-            trace: parts.headers.get("traceparent").and_then(trace_of),
+            trace: named::trace(&parts.headers),
             destination: Arc::clone(&session.destination),
-            http: Http::request(&parts.method, parts.uri.path(), parts.version),
+            http: Http::request(&parts.method, &session.gateway.shown(parts.uri.path()), parts.version),
             service: None,
-            organization: organization(&parts.headers, &ORGANIZATION_OF_REQUEST),
+            organization: named::organization_of_request(&parts.headers),
             provider: None,
             conversation: None,
             usage: call::Usage::default(),
@@ -174,9 +161,18 @@ impl Record {
         self.streamed = Some(findings);
     }
 
-    /// What was found in a body on its way, since this was asked last.
+    /// The same of a body to no model that was searched whole.
+    pub(super) fn found_streamed(&mut self, findings: &StreamFindings) {
+        let Streamed { findings, recorded } = findings.take();
+        self.found(findings);
+        self.emit_audits(recorded);
+    }
+
+    /// What was found in a body on its way, since this was asked last. Emits what is only recorded of it.
     fn streamed(&self) -> Vec<event::Finding> {
-        let mut findings = self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default();
+        let Streamed { mut findings, recorded } =
+            self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default();
+        self.emit_audits(recorded);
         findings.truncate(MOST_FINDINGS);
         findings
     }
@@ -240,9 +236,12 @@ impl Record {
     /// Takes the facts of a request to a model.
     pub(crate) fn model_request_read(&mut self, facts: &RequestFacts) {
         if let (false, Some(session)) = (self.is_labelled, &facts.session) {
-            self.label = short(session).into();
+            self.label = self.short(session).into();
         }
         self.conversation = Some(facts.conversation.into());
+        let gateway = Arc::clone(&self.session.gateway);
+        // What is cut could not be searched.
+        let short = |text: &str| short(&gateway.shown(text));
         let Some(provider) = &mut self.provider else { return };
         provider.max_tokens = facts.max_tokens;
         provider.model = facts.model.as_deref().map(|model| short(model).into());
@@ -254,6 +253,11 @@ impl Record {
         provider.tools = tools
             .map(|tool| event::ToolDefinition { name: short(&tool.name), sha256: tool.sha256.clone() })
             .collect();
+    }
+
+    /// A name as events have it; what is cut could not be searched any more.
+    fn short(&self, name: &str) -> String {
+        short(&self.session.gateway.shown(name))
     }
 
     /// Emits the decisions beside a request's own: audits, and removals in place of a refusal.
@@ -286,6 +290,7 @@ impl Record {
                 self.session.gateway.metrics.shell_call(opaque);
             }
             let id = note.event;
+            note.name = self.session.gateway.shown(&note.name).into_owned();
             let call = event::ToolCall::from(note);
             for (id, kind, decision) in std::iter::once((id, Kind::ToolCall, decision))
                 .chain(audited.into_iter().map(|decision| (fresh_id(), Kind::Policy, decision)))
@@ -321,8 +326,9 @@ impl Record {
     /// Takes the facts of the answer so far.
     pub(crate) fn answer_read(&mut self, facts: &AnswerFacts, normalization: Normalization) {
         self.usage = facts.usage;
+        let model = facts.model.as_deref().map(|model| self.short(model));
         let Some(provider) = &mut self.provider else { return };
-        provider.response_model = facts.model.as_deref().map(short);
+        provider.response_model = model;
         if provider.request_id.is_none() {
             provider.request_id = facts.id.as_deref().map(short);
         }
@@ -451,11 +457,11 @@ impl Record {
     /// The head of the answer has come.
     pub(crate) fn answer_begun(&mut self, status: u16, head: &HeaderMap) {
         self.http.status = Some(status);
-        let field = |name: &str| head.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        self.encoding = field(header::CONTENT_ENCODING.as_str());
+        let encoding = head.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+        self.encoding = encoding.map(str::to_owned);
         if let Some(provider) = &mut self.provider {
-            provider.request_id = REQUEST_IDS.iter().find_map(|name| field(name));
-            if let Some(organization) = organization(head, &ORGANIZATION_OF_ANSWER) {
+            provider.request_id = named::request_id(head);
+            if let Some(organization) = named::organization_of_answer(head) {
                 provider.organization = Some(organization);
             }
         }
@@ -569,26 +575,4 @@ impl Drop for Record {
             self.end();
         }
     }
-}
-
-/// Returns a label that is short visible ASCII; any other is ignored.
-fn label_of(value: &http::HeaderValue) -> Option<Arc<str>> {
-    let text = value.to_str().ok()?;
-    let fit = !text.is_empty() && text.len() <= LABEL && text.bytes().all(|byte| byte.is_ascii_graphic());
-    fit.then(|| text.into())
-}
-
-/// The organization that a head names; of several values all, so that none hides behind another.
-fn organization(head: &HeaderMap, names: &[&str]) -> Option<Arc<str>> {
-    let values = names.iter().flat_map(|name| head.get_all(*name));
-    let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-    (!texts.is_empty()).then(|| short(&texts.join(", ")).into())
-}
-
-fn trace_of(value: &http::HeaderValue) -> Option<TraceParent> {
-    TraceParent::parse(value.to_str().ok()?)
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
 }

@@ -98,7 +98,7 @@ pub(crate) struct Socket {
 /// How the traffic of a WebSocket is treated.
 pub(crate) enum SocketTraffic {
     /// Opaque but for a search of what the agent sends; real keys are masked on the way back.
-    Bytes { secrets: Option<Arc<SecretMatcher>>, detector: Option<SocketDetector> },
+    Bytes { secrets: Option<Arc<SecretMatcher>>, detector: Option<Box<SocketDetector>> },
     /// Read message by message.
     Conversation(Box<Conversation>),
 }
@@ -137,7 +137,7 @@ impl Socket {
             match &mut traffic {
                 SocketTraffic::Bytes { secrets, detector } => {
                     let rewrites = [
-                        detector.take().map(|detector| Box::new(detector) as Box<dyn Rewrite>),
+                        detector.take().map(|detector| detector as Box<dyn Rewrite>),
                         secrets.clone().map(|secrets| Box::new(Scrubber::new(secrets)) as Box<dyn Rewrite>),
                     ];
                     let copied = copy_both(agent, upstream, rewrites, rooms).await;

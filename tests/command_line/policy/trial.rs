@@ -126,6 +126,21 @@ fn requests_are_decided_by_host_method_path_and_body() {
     );
 }
 
+#[test]
+fn secrets_are_looked_for_in_heads_and_in_bodies_to_any_host() {
+    let secret = ["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat();
+    let url = "https://packages.example.com/x";
+    let turn =
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": secret}]}).to_string();
+    holds(&format!(
+        "- {{name: a, request: {{url: \"{url}\", headers: {{x-note: {secret}}}}}, expect: {{verdict: Deny, rule: postern/builtin/outbound-exfiltration, reason: header/x-note}}}}\n\
+         - {{name: b, request: {{url: \"{url}?q={secret}\"}}, expect: {{verdict: Deny, reason: query/q}}}}\n\
+         - {{name: c, request: {{url: \"{url}\", method: GET, body: \"a {secret}\"}}, expect: {{verdict: Deny, rule: postern/builtin/outbound-exfiltration}}}}\n\
+         - {{name: d, request: {{url: \"{url}\", headers: {{x-note: glpat-is-how-they-begin-he}}}}, expect: {{verdict: Allow}}}}\n\
+         - {{name: e, request: {{url: \"https://api.anthropic.com/v1/messages\", body: {turn}}}, expect: {{verdict: Allow, redacted: [gitlab-token]}}}}\n"
+    ));
+}
+
 /// An event whose facts are these.
 fn event(number: u64, facts: &Value) -> String {
     let mut event = json!({

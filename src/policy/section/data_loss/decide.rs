@@ -55,6 +55,12 @@ impl Policy {
         (!is_off).then_some(&section.detectors)
     }
 
+    /// Whether values of a detector are allowed by their hash.
+    pub fn allows_values_of(&self, detector: &str) -> bool {
+        let parts = &self.sections.data_loss.parts;
+        parts.iter().any(|part| part.stance.allow.iter().any(|(of, _)| of == detector))
+    }
+
     /// Decides about a secret.
     pub fn judge_finding(&self, asked: &AskedFinding<'_>) -> FindingVerdict {
         if self.sections.credentials.is_placeholder(asked.sha256) {
