@@ -180,6 +180,11 @@ bench-record:
     cargo bench --locked --bench readers
     cargo bench --locked --bench logs
 
+# A gateway that searches for secrets beside one that does not, and the search itself; prints ratios.
+bench-detection:
+    ulimit -n 8192 && cargo bench --locked --bench gateway -- --detection
+    cargo bench --locked --bench detect
+
 # How often the detectors are wrong, over 1.6 GB of published packages, which it fetches; `--beside` asks gitleaks and detect-secrets too.
 dlp-corpus *arguments:
     cargo build --locked --release

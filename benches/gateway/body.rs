@@ -1,9 +1,9 @@
-//! The one body of both sides: a text, a bulk of zeros, or events that go out one by one.
+//! The one body of both sides: a text, a bulk of zeros or of text, or events that go out one by one.
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,6 +12,9 @@ use http_body::{Frame, SizeHint};
 /// A chunk of a bulk, as large as a write of a busy sender.
 const CHUNK: usize = 64 << 10;
 static ZEROS: [u8; CHUNK] = [0; CHUNK];
+/// Source code, as an agent would send it.
+static SOURCE: LazyLock<Bytes> =
+    LazyLock::new(|| include_str!("load.rs").bytes().cycle().take(CHUNK).collect::<Vec<u8>>().into());
 
 /// Bytes of a bulk.
 const BULK: u64 = 1 << 30;
@@ -26,6 +29,7 @@ pub(crate) enum Body {
     Bulk {
         left: u64,
         gone: Arc<AtomicU64>,
+        is_text: bool,
     },
     /// So many events are left; each is written before the next is there.
     Events {
@@ -41,7 +45,11 @@ impl Body {
     }
 
     pub(crate) fn bulk(gone: &Arc<AtomicU64>) -> Self {
-        Self::Bulk { left: BULK, gone: Arc::clone(gone) }
+        Self::Bulk { left: BULK, gone: Arc::clone(gone), is_text: false }
+    }
+
+    pub(crate) fn source(gone: &Arc<AtomicU64>) -> Self {
+        Self::Bulk { left: BULK, gone: Arc::clone(gone), is_text: true }
     }
 
     pub(crate) fn events(left: u32) -> Self {
@@ -60,11 +68,11 @@ impl http_body::Body for Body {
         let data = match self.get_mut() {
             Self::Text(text) => text.take(),
             Self::Bulk { left: 0, .. } | Self::Events { left: 0, .. } => None,
-            Self::Bulk { left, gone } => {
+            Self::Bulk { left, gone, is_text } => {
                 let size = usize::try_from(*left).unwrap_or(CHUNK).min(CHUNK);
                 *left -= size as u64;
                 gone.fetch_add(size as u64, Ordering::Relaxed);
-                Some(Bytes::from_static(&ZEROS[..size]))
+                Some(if *is_text { SOURCE.slice(..size) } else { Bytes::from_static(&ZEROS[..size]) })
             }
             Self::Events { paused: paused @ false, .. } => {
                 // A sender that has nothing more flushes what it has: each event becomes a record of its own.

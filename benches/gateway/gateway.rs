@@ -13,6 +13,8 @@ use super::pki::UPSTREAM_CA;
 pub(crate) const API: &str = "api.bench.test";
 /// Inspected, without a credential.
 pub(crate) const PLAIN: &str = "plain.bench.test";
+/// A model: what it is asked and what it answers is read.
+pub(crate) const MODEL: &str = "model.bench.test";
 /// Tunnelled.
 pub(crate) const TUNNEL: &str = "tunnel.bench.test";
 /// What agents send in place of the key.
@@ -135,7 +137,7 @@ pub(crate) fn settings(upstream: SocketAddr, names: usize) -> String {
          policy: {{path: policy.yaml}}\n\
          upstream:\n  roots: [{UPSTREAM_CA}]\n  allowAddresses: [127.0.0.0/8]\n  hosts:\n"
     );
-    for name in [API, PLAIN, TUNNEL].into_iter().map(str::to_owned).chain((0..names).map(cold)) {
+    for name in [API, PLAIN, MODEL, TUNNEL].into_iter().map(str::to_owned).chain((0..names).map(cold)) {
         writeln!(text, "    {name}: \"{upstream}\"").unwrap();
     }
     text
@@ -153,6 +155,7 @@ spec:
       action: Inspect
       endpoints: [{methods: [POST], path: \"/v1/**\"}]
     - {name: plain, hosts: [plain.bench.test], action: Inspect, provider: None}
+    - {name: model, hosts: [model.bench.test], action: Inspect, provider: Anthropic}
     - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect, provider: None}
     - {name: tunnel, hosts: [tunnel.bench.test], action: Tunnel}
     - {name: never, hosts: [\"**.invalid\"], action: Deny}

@@ -1,21 +1,47 @@
 //! What is measured, and how: workers run, a window opens, what was done in it is counted.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::body::{Body, count_events};
 use super::client::{Client, Sender, Way};
-use super::gateway::{API, COLD, Gateway, cold};
+use super::gateway::{API, COLD, Gateway, MODEL, cold};
 
 /// Work goes on for so long before it counts.
 const WARM: Duration = Duration::from_millis(150);
 /// Connections that are opened at the same time.
 const OPENING: usize = 4;
+
+/// Turns of a conversation, and how much each adds, in bytes.
+const TURNS: usize = 30;
+const TURN: usize = 5_000;
+
+/// The body of each turn.
+static TURNS_SO_FAR: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
+    let source = include_str!("load.rs");
+    let result = |number: usize| -> String {
+        let text: String = source.chars().cycle().skip(number * 997).take(TURN).collect();
+        format!("{number} {text}")
+    };
+    let turn = |turns: usize| {
+        let mut messages = vec![json!({"role": "user", "content": "go"})];
+        for number in 0..turns {
+            let id = format!("toolu_{number}");
+            let input = json!({"file_path": format!("/w/{number}.rs")});
+            messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Read", "input": input}]}));
+            messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": result(number)}]}));
+        }
+        json!({"model": "m", "max_tokens": 100, "messages": messages}).to_string().into()
+    };
+    (1..=TURNS).map(turn).collect()
+});
 
 /// One kind of work.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +54,12 @@ pub(crate) enum Load {
     Events { name: &'static str },
     /// Bytes of one answer.
     Down { name: &'static str },
-    /// Bytes of one request.
+    /// Bytes of one request: zeros.
     Up { name: &'static str },
+    /// The same of text.
+    UpText { name: &'static str },
+    /// The turns of a conversation with a model, each of which repeats those before, on one connection.
+    Conversation,
 }
 
 /// What was done in one window.
@@ -122,7 +152,13 @@ impl Worker {
                 workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
             }
             Load::Up { name } => {
-                workers.spawn(self.clone().upload(name));
+                workers.spawn(self.clone().upload(name, Body::bulk));
+            }
+            Load::UpText { name } => {
+                workers.spawn(self.clone().upload(name, Body::source));
+            }
+            Load::Conversation => {
+                workers.spawn(self.clone().converse());
             }
         }
         workers
@@ -169,11 +205,23 @@ impl Worker {
     }
 
     /// What is counted has been written, not read: over a whole window the two are the same but for buffers.
-    async fn upload(self, name: &'static str) {
+    async fn upload(self, name: &'static str, body: fn(&Arc<AtomicU64>) -> Body) {
         let mut sender = self.client.open(self.way, name, false).await;
         loop {
-            let body = Body::bulk(&self.tally.items);
+            let body = body(&self.tally.items);
             read(sender.send(name, "/v1/sink", body).await.into_body(), |_| ()).await;
+        }
+    }
+
+    async fn converse(self) {
+        let mut sender = self.client.open(self.way, MODEL, false).await;
+        for turn in (1..=TURNS).cycle() {
+            let begun = Instant::now();
+            let body = Body::text(TURNS_SO_FAR[turn - 1].clone());
+            let answer = sender.send(MODEL, "/v1/messages", body).await;
+            assert!(answer.status().is_success(), "{}", answer.status());
+            read(answer.into_body(), |_| ()).await;
+            self.done(begun);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The built executable beside direct TLS, redirected beside CONNECT, or with a ledger beside without, in turns in one run:
+//! The built executable beside direct TLS, redirected beside CONNECT, with a ledger beside without, or with detection beside without, in turns in one run:
 //! ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
@@ -12,6 +12,7 @@
 
 mod body;
 mod client;
+mod detection;
 mod gateway;
 mod load;
 mod pki;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Client, Way};
-use gateway::{API, COLD, Gateway, PLAIN, TUNNEL};
+use gateway::{API, COLD, Gateway, MODEL, PLAIN, TUNNEL};
 use load::{Cold, Load, Sample};
 use pki::Pki;
 
@@ -50,7 +51,8 @@ const BESIDE_DIRECT: Comparison = Comparison {
         ("events, scrubbed", Unit::Rate, Load::Events { name: API }),
         ("down", Unit::Bytes, Load::Down { name: PLAIN }),
         ("down, scrubbed", Unit::Bytes, Load::Down { name: API }),
-        ("up", Unit::Bytes, Load::Up { name: PLAIN }),
+        ("up, binary", Unit::Bytes, Load::Up { name: PLAIN }),
+        ("up, text", Unit::Bytes, Load::UpText { name: PLAIN }),
         ("down, tunnelled", Unit::Bytes, Load::Down { name: TUNNEL }),
         ("up, tunnelled", Unit::Bytes, Load::Up { name: TUNNEL }),
     ],
@@ -86,6 +88,8 @@ fn main() {
         runtime.block_on(redirect::run());
     } else if std::env::args().any(|argument| argument == "--ledger") {
         runtime.block_on(record::run());
+    } else if std::env::args().any(|argument| argument == "--detection") {
+        runtime.block_on(detection::run());
     } else {
         runtime.block_on(run());
     }
@@ -94,7 +98,7 @@ fn main() {
 async fn run() {
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::new(directory.path());
-    let upstream = upstream::serve(pki.server(&[API, PLAIN, TUNNEL, "*.cold.bench.test"])).await;
+    let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
     let fresh = Gateway::start(directory.path(), upstream, 0);
     let memory = memory(&Client::new(upstream, fresh.address, &pki), &fresh).await;
     drop(fresh);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::client::{Client, Way};
-use super::gateway::{API, COLD, Gateway, PLAIN, POLICY, TUNNEL, executable, settings};
+use super::gateway::{API, COLD, Gateway, MODEL, PLAIN, POLICY, TUNNEL, executable, settings};
 use super::load::Load;
 use super::pki::Pki;
 use super::{Comparison, SETTLE, Unit, rounds, show, upstream};
@@ -40,7 +40,7 @@ pub(crate) async fn run() {
     for file in std::fs::read_dir(&plain).unwrap().map(Result::unwrap) {
         std::fs::copy(file.path(), recorded.join(file.file_name())).unwrap();
     }
-    let upstream = upstream::serve(pki.server(&[API, PLAIN, TUNNEL, "*.cold.bench.test"])).await;
+    let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
     let text = settings(upstream, COLD);
     std::fs::write(plain.join("settings.yaml"), &text).unwrap();
     std::fs::write(recorded.join("settings.yaml"), format!("{text}ledger: {{path: ledger.db}}\n")).unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use super::client::{Client, Way};
-use super::gateway::{API, COLD, Gateway, PLAIN, TUNNEL, executable, settings};
+use super::gateway::{API, COLD, Gateway, MODEL, PLAIN, TUNNEL, executable, settings};
 use super::load::{Load, read};
 use super::pki::Pki;
 use super::{Comparison, Unit, rounds, show, upstream};
@@ -41,7 +41,7 @@ pub(crate) async fn run() {
     make_a_way_out();
     let directory = tempfile::tempdir().unwrap();
     let pki = Pki::new(directory.path());
-    let upstream = upstream::serve(pki.server(&[API, PLAIN, TUNNEL, "*.cold.bench.test"])).await;
+    let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
     let more = "listeners: {transparent: {}, dns: {}, explicit: {}}\n";
     let text = settings(upstream, COLD);
     let rest = text.split_once('\n').unwrap().1.replace("127.0.0.1:0", "127.0.0.1:15090");

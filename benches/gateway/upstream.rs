@@ -49,6 +49,16 @@ async fn connection(acceptor: TlsAcceptor, stream: TcpStream) {
     }
 }
 
+/// An answer of Anthropic Messages, so long.
+fn answer_of(length: usize) -> String {
+    let of = |text: &str| {
+        format!(
+            r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+        )
+    };
+    of(&"a".repeat(length - of("").len()))
+}
+
 async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path().to_owned();
     let mut body = request.into_body();
@@ -56,7 +66,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible
     let (kind, body) = match path.as_str() {
         "/v1/events" => ("text/event-stream", Body::events(EVENTS)),
         "/v1/bulk" => ("application/octet-stream", Body::bulk(&Arc::default())),
-        _ => ("application/json", Body::text(format!("{{\"answer\":\"{}\"}}", "a".repeat(ANSWER - 13)))),
+        _ => ("application/json", Body::text(answer_of(ANSWER))),
     };
     let response =
         Response::builder().header(header::CONTENT_TYPE, kind).header("request-id", "req_0123456789");

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use postern::filter::Rewrite;
-use postern::filter::scrub::{SecretMatcher, Scrubber};
-use postern::secret::Secret;
+use postern::filter::scrub::Scrubber;
+use postern::secret::{Secret, SecretMatcher};
 
 const KEYS: [&str; 4] = [r#"sk/a+Zq9"7\_~K="#, "sk-live-0001", "sk-live-0001-more", "aaaaaaaa"];
 

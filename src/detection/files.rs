@@ -1,6 +1,6 @@
 //! Files by their names: what a call named, of which a result tells, and what is attached.
 
-use super::request::described;
+use super::request::{binary, described};
 use super::{Inspection, Settled};
 use crate::call::Role;
 use crate::decision::Decision;
@@ -66,6 +66,22 @@ impl Inspection {
             )
         });
         Some(Settled { range: 0..length, detector, confidence: Confidence::High, action })
+    }
+
+    /// Records the kind and the size of an attachment that holds no text.
+    pub(super) fn attachment(&mut self, text: &RequestText<'_, '_>) {
+        let kind = (text.form == Form::Data && !text.is_key).then(|| binary(text.value.raw())).flatten();
+        self.inspected.findings.extend(kind.map(|kind| Finding {
+            detector: kind.into(),
+            kind: "Binary".into(),
+            // It is never acted on.
+            confidence: Confidence::Low.as_str().into(),
+            role: Some(text.role.as_str().into()),
+            location: text.place.to_string(),
+            length: text.value.raw().len() as u64,
+            action: FindingAction::Audit.as_str().into(),
+            ..Finding::default()
+        }));
     }
 
     fn named_file(&mut self, text: &RequestText<'_, '_>) -> Option<(NamedFile, FindingPlace)> {

@@ -24,6 +24,7 @@ impl Detection for Inspection {
         {
             return Ok(looked(vec![file], &mut self.redacted));
         }
+        self.attachment(text);
         let is_short = raw.len() < self.terms.shortest();
         let sight = sight(text);
         let key = self.clean.as_ref().filter(|_| !is_short);
@@ -161,25 +162,35 @@ fn way(sight: Sight) -> Way {
 fn sight(text: &RequestText<'_, '_>) -> Sight {
     match text.form {
         Form::Sealed => Sight::Sealed,
-        Form::Data if is_binary(text.value.raw()) => Sight::Sealed,
+        Form::Data if binary(text.value.raw()).is_some() => Sight::Sealed,
         Form::Text | Form::Name | Form::Definition | Form::Data | Form::FileName | Form::Nested => {
             Sight::Whole
         }
     }
 }
 
-/// How base64 of files begins that hold no text: PNG, JPEG, GIF, WebP and WAV, PDF, ZIP, MP3, Ogg, FLAC.
-const MAGICS: [&str; 10] =
-    ["iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "SUQz", "//uQ", "T2dnUw", "ZkxhQ"];
+/// How base64 of files begins that hold no text, and what each is.
+const MAGICS: [(&str, &str); 10] = [
+    ("iVBORw0KGgo", "png"),
+    ("/9j/", "jpeg"),
+    ("R0lGOD", "gif"),
+    ("UklGR", "riff"),
+    ("JVBERi0", "pdf"),
+    ("UEsDB", "zip"),
+    ("SUQz", "mp3"),
+    ("//uQ", "mp3"),
+    ("T2dnUw", "ogg"),
+    ("ZkxhQ", "flac"),
+];
 
-/// Whether a string holds such a file, alone or in a `data:` URL.
-fn is_binary(raw: &str) -> bool {
+/// What kind of such a file a string holds, alone or in a `data:` URL.
+pub(super) fn binary(raw: &str) -> Option<&'static str> {
     let inside = raw.trim_start_matches('"');
     let coded = match inside.strip_prefix("data:") {
         Some(url) => url.split_once(";base64,").map_or("", |(_, coded)| coded),
         None => inside,
     };
-    MAGICS.iter().any(|magic| coded.starts_with(magic))
+    MAGICS.iter().find(|(magic, _)| coded.starts_with(magic)).map(|(_, kind)| *kind)
 }
 
 pub(super) fn described(text: &RequestText<'_, '_>, tool: Option<&str>) -> String {

@@ -225,6 +225,7 @@ fn said(inputs: &str) -> Said {
 
 /// G9: under each mode of `audit.toolInputs` nothing keeps what an agent and a model say to each other, and what events name
 /// stands in no log, metric or status.
+/// D17: a secret in a name is shown by none of them.
 #[test]
 fn no_word_of_a_conversation_stands_in_any_record() {
     for inputs in ["None", "Hash", "Redacted", "Full"] {

@@ -95,6 +95,13 @@ fn a_credential_file_that_is_named_is_recorded() {
         );
         assert!(!event.to_string().contains(".env"), "{event}");
     }
+    let picture = r#"{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgoAAAANSUhEUg=="}}]}]}"#;
+    let asked = test.post(MESSAGES, picture);
+    let found = &test.event_of(&asked, "Request", "Allow")["dlp"][0];
+    assert_eq!(
+        (&found["kind"], &found["detector"], &found["confidence"]),
+        (&"Binary".into(), &"png".into(), &"Low".into())
+    );
     let asked = test.post(MESSAGES, read(MESSAGES, "/w/a.rs", "A=1"));
     assert!(test.event_of(&asked, "Request", "Allow").get("dlp").is_none());
 }

@@ -131,7 +131,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "report the denials as SARIF, each at its rule",
-        expected: "10 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
+        expected: "12 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
         play: |stage| Box::pin(record::sarif(stage)),
     },
     DemoStep {
