@@ -3,12 +3,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot start should say so")]
 
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::AhoCorasick;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use postern::dlp::{Budget, Detectors, Sight};
+use postern::detection::Inspection;
+use postern::dlp::{Budget, Detectors, KnownValue, KnownValues, Search, Sight, StreamScanner};
+use postern::name::host::Host;
+use postern::policy::{Policy, document};
+use postern::secret::Secret;
 
 const BYTES: usize = 150_000;
 /// A message that is searched alone.
@@ -103,4 +108,58 @@ fn search(text: &[u8]) -> (bool, usize) {
     let mut found = Vec::new();
     let searched = DETECTORS.scan(text, Sight::Whole, &mut Budget::of(text.len(), 64 << 20), &mut found);
     (searched.is_ok(), found.len())
+}
+
+/// A key that the gateway holds.
+fn known() -> Arc<KnownValues> {
+    let key = Secret::parse(b"sk-bench-0123456789abcdefghijklmnopqrstuvwxyz").unwrap();
+    let value =
+        KnownValue { id: "gateway-credential".to_owned(), home: Vec::new(), secrets: vec![Arc::new(key)] };
+    Arc::new(KnownValues::new(vec![value], 1))
+}
+
+fn terms(has_key: bool) -> Search {
+    let detectors = Arc::clone(Detectors::shared());
+    if has_key { Search::new(detectors, known()) } else { detectors.into() }
+}
+
+/// The head of a small request, as SDKs write it.
+#[divan::bench(args = [false, true])]
+fn head(bencher: Bencher<'_, '_>, has_key: bool) {
+    let text =
+        "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, spec: {}}";
+    let documents = document::parse("p.yaml", text).unwrap();
+    let policy = Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap());
+    let host = Host::parse("api.example.com").unwrap();
+    let request = http::Request::post("https://api.example.com/v1/things/4711?page=2")
+        .header("host", "api.example.com")
+        .header("user-agent", "example-sdk/1.2.3 (linux; x86_64) node/22")
+        .header("accept", "application/json")
+        .header("accept-encoding", "gzip, deflate, br")
+        .header("content-type", "application/json")
+        .header("content-length", "512")
+        .header("x-stainless-lang", "js")
+        .header("x-stainless-runtime-version", "v22.11.0")
+        .header("anthropic-version", "2023-06-01")
+        .header("x-api-key", "postern:bench-key")
+        .body(())
+        .unwrap();
+    let (parts, ()) = request.into_parts();
+    let search = terms(has_key);
+    bencher.bench_local(|| {
+        let mut inspection = Inspection::of(&policy, search.clone(), &host, (0, 1 << 20));
+        inspection.head(black_box(&parts)).is_ok()
+    });
+}
+
+/// A text in pieces of 64 KiB, and zeros.
+#[divan::bench(args = [("source", false), ("source", true), ("zeros", false), ("zeros", true)])]
+fn streamed(bencher: Bencher<'_, '_>, (name, has_key): (&str, bool)) {
+    let text = if name == "zeros" { vec![0; BYTES] } else { text(name) };
+    let search = terms(has_key);
+    bencher.counter(BytesCount::new(BYTES)).bench_local(|| {
+        let mut scanner = StreamScanner::new(search.clone());
+        text.chunks(64 << 10).for_each(|piece| scanner.write(black_box(piece)).unwrap());
+        scanner.released()
+    });
 }

@@ -15,8 +15,8 @@ const LASTS: Duration = Duration::from_secs(5 * 60);
 /// How long a part of a divided secret is: what is shorter is in too many requests, what is longer is found by itself.
 const SHORTEST: usize = 3;
 const LONGEST: usize = 256;
-/// How much is joined at most, in bytes.
-const MOST_BYTES: usize = 4 << 10;
+/// How much is joined at most, in bytes: no rigid secret is longer than half of it.
+const MOST_BYTES: usize = 1 << 10;
 
 /// The small values of the last requests to each host.
 #[derive(Debug, Default)]
@@ -59,6 +59,10 @@ impl SpreadValues {
         values.newest = now;
         values.kept.retain(|kept| now.saturating_duration_since(kept.at) < LASTS);
         let same = values.kept.iter().filter(|kept| kept.place == place);
+        // Most requests say the same there each time, and a part of a secret comes once.
+        if same.clone().any(|kept| kept.bytes == value) {
+            return None;
+        }
         let mut before: Vec<u8> = same.flat_map(|kept| kept.bytes.iter().copied()).collect();
         let excess = (before.len() + value.len()).saturating_sub(MOST_BYTES);
         before.drain(..excess.min(before.len()));
@@ -128,6 +132,7 @@ mod tests {
         assert_eq!(add("query/r", "other", 1), None);
         assert_eq!(add("query/q", "two", 2), Some(("onetwo".to_owned(), 3)));
         assert_eq!(add("query/q", "a sentence", 3), None);
+        assert_eq!(add("query/q", "two", 4), None, "it was there before");
         assert_eq!(add("query/q", "three", 301), Some(("twothree".to_owned(), 3)));
         assert!(spread.add(&host("b.example"), "query/q", b"four", now).is_none());
     }
@@ -138,7 +143,8 @@ mod tests {
         for number in 0..1_000 {
             let name = host(&format!("h{number}.example"));
             spread.add(&name, "path", &[b'a'; 256], now + Duration::from_millis(number));
-            let joined = spread.add(&host("h999.example"), "path", &[b'b'; 256], now);
+            let value = format!("{number:0>256}");
+            let joined = spread.add(&host("h999.example"), "path", value.as_bytes(), now);
             assert!(joined.is_none_or(|joined| joined.bytes.len() <= MOST_BYTES));
         }
         let hosts = spread.0.lock().unwrap();

@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use zeroize::Zeroizing;
+
 use super::Confidence;
 use super::detector::{Detector, Form};
 use super::scan::LayerMatch;
@@ -41,12 +43,14 @@ pub struct KnownValues {
 impl KnownValues {
     /// Makes the search.
     pub fn new(values: Vec<KnownValue>, generation: u64) -> Self {
-        let forms: Vec<Vec<Arc<Secret>>> = values.iter().map(|value| forms(&value.secrets)).collect();
-        let all = SecretMatcher::new(&forms.concat());
-        let longest = forms.iter().flatten().map(|secret| secret.expose().len()).max().unwrap_or_default();
-        let values = values.into_iter().zip(&forms);
-        let values = values
-            .map(|(KnownValue { id, home, .. }, forms)| (detector(id, home), SecretMatcher::new(forms)));
+        let turned: Vec<Vec<Arc<Secret>>> = values.iter().map(|value| turned(&value.secrets)).collect();
+        let secrets: Vec<Arc<Secret>> = values.iter().flat_map(|value| value.secrets.clone()).collect();
+        let all = SecretMatcher::shallow(&secrets, &turned.concat());
+        let longest = secrets.iter().map(|secret| secret.expose().len()).max().unwrap_or_default();
+        let values = values.into_iter().zip(&turned).map(|(value, turned)| {
+            let matcher = SecretMatcher::shallow(&value.secrets, turned);
+            (detector(value.id, value.home), matcher)
+        });
         Self { values: values.collect(), all, longest, generation }
     }
 
@@ -113,16 +117,14 @@ fn detector(id: String, home: Vec<String>) -> Detector {
     }
 }
 
-/// The values themselves, turned round, and in ROT13. The other case of their letters is a form of each.
-fn forms(secrets: &[Arc<Secret>]) -> Vec<Arc<Secret>> {
-    let turned = |way: fn(&[u8]) -> Vec<u8>| {
-        secrets.iter().filter_map(move |secret| {
-            let turned = zeroize::Zeroizing::new(way(secret.expose()));
-            Secret::parse(&turned).ok().map(Arc::new)
-        })
+/// The values turned round, and in ROT13. The other case of their letters is a form of each.
+fn turned(secrets: &[Arc<Secret>]) -> Vec<Arc<Secret>> {
+    let ways: [fn(&[u8]) -> Vec<u8>; 2] = [reversed, rot13];
+    let turned = |way: fn(&[u8]) -> Vec<u8>, secret: &Secret| {
+        let turned = Zeroizing::new(way(secret.expose()));
+        Secret::parse(&turned).ok().map(Arc::new)
     };
-    let [back, rotated] = [reversed, rot13].map(|way| turned(way).collect::<Vec<_>>());
-    [secrets.to_vec(), back, rotated].concat()
+    ways.iter().flat_map(|way| secrets.iter().filter_map(|secret| turned(*way, secret))).collect()
 }
 
 fn reversed(value: &[u8]) -> Vec<u8> {

@@ -23,8 +23,29 @@ pub(super) struct KeyForm {
     folds: bool,
 }
 
+/// A key as it is, in whatever case.
+pub(super) fn plain(key: &[u8]) -> KeyForm {
+    KeyForm { text: key.to_vec(), folds: true }
+}
+
 /// Every form of a key, each once.
 pub(super) fn forms(key: &[u8]) -> BTreeSet<KeyForm> {
+    let mut forms = once(key);
+    for (inner, before) in [BASE64, BASE64_URL].iter().flat_map(|code| [(code, 0), (code, 1), (code, 2)]) {
+        let inner = inner.aligned(key, before);
+        // Base64 once more, wherever the first stands in what is encoded.
+        for (outer, before) in
+            [BASE64, BASE64_URL].iter().flat_map(|outer| [(outer, 0), (outer, 1), (outer, 2)])
+        {
+            let twice = outer.aligned(inner.core(), before);
+            forms.insert(KeyForm { text: twice.core().to_vec(), folds: false });
+        }
+    }
+    forms
+}
+
+/// Every form of a key that is encoded once at most.
+pub(super) fn once(key: &[u8]) -> BTreeSet<KeyForm> {
     let mut forms = BTreeSet::new();
     let mut add = |text: &[u8], folds| {
         forms.insert(KeyForm { text: text.to_vec(), folds });
@@ -41,14 +62,7 @@ pub(super) fn forms(key: &[u8]) -> BTreeSet<KeyForm> {
     }
     for code in [BASE64, BASE64_URL] {
         for before in 0..3 {
-            let inner = code.aligned(key, before);
-            inner.parts().for_each(|part| add(part, false));
-            // Base64 once more, wherever the first stands in what is encoded.
-            for (outer, before) in
-                [BASE64, BASE64_URL].iter().flat_map(|outer| [(outer, 0), (outer, 1), (outer, 2)])
-            {
-                add(outer.aligned(inner.core(), before).core(), false);
-            }
+            code.aligned(key, before).parts().for_each(|part| add(part, false));
         }
     }
     forms

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use memchr::{memchr2_iter, memchr3_iter};
 
-use super::forms::{KeyForm, forms};
+use super::forms::{KeyForm, forms, once, plain};
 use super::spelling::{Spelled, is_introducer, spellings};
 use super::{LEAST, Secret};
 
@@ -29,6 +29,8 @@ pub struct SecretMatcher {
     /// For each gram, how far it is from the end of a form's prefix at least (Wu and Manber, "A fast algorithm for
     /// multi-pattern searching", 1994): so far the search can skip.
     skips: Box<[u8]>,
+    /// The bytes with which a form or a spelling begins.
+    begins: [bool; 256],
     /// The bytes that stand in a form as they are.
     words: [bool; 256],
     /// Those bytes, and the ones that spellings are made of.
@@ -49,13 +51,23 @@ pub(crate) enum KeyMatch {
 impl SecretMatcher {
     /// Makes the search for these keys.
     pub fn new(secrets: &[Arc<Secret>]) -> Self {
-        let forms: BTreeSet<KeyForm> = secrets.iter().flat_map(|secret| forms(secret.expose())).collect();
+        Self::of(secrets.iter().flat_map(|secret| forms(secret.expose())).collect())
+    }
+
+    /// Makes the search for these keys in a text whose codings are undone besides, and for others as they are alone.
+    pub(crate) fn shallow(secrets: &[Arc<Secret>], others: &[Arc<Secret>]) -> Self {
+        let encoded = secrets.iter().flat_map(|secret| once(secret.expose()));
+        Self::of(encoded.chain(others.iter().map(|secret| plain(secret.expose()))).collect())
+    }
+
+    fn of(forms: BTreeSet<KeyForm>) -> Self {
         let mut forms: Vec<KeyForm> = forms.into_iter().collect();
         forms.sort_by_key(Self::bucket);
         let mut matcher = Self {
             buckets: Box::new([0; 257]),
             skips: vec![(PREFIX - GRAM + 1) as u8; TABLE].into_boxed_slice(),
             words: [false; 256],
+            begins: [false; 256],
             stuff: [false; 256],
             shortest: forms.iter().map(|form| form.text().len()).min().unwrap_or(usize::MAX),
             longest: forms.iter().map(|form| form.text().len()).max().unwrap_or_default(),
@@ -68,11 +80,15 @@ impl SecretMatcher {
                 *skip = (*skip).min(far as u8);
             }
             form.bytes().for_each(|byte| matcher.words[usize::from(byte)] = true);
+            let first = Self::bucket(form);
+            matcher.begins[usize::from(first)] = true;
+            matcher.begins[usize::from(first.to_ascii_uppercase())] = true;
         }
         for i in 0..256 {
             matcher.buckets[i + 1] += matcher.buckets[i];
         }
         for (byte, is_stuff) in (0..=u8::MAX).zip(&mut matcher.stuff) {
+            matcher.begins[usize::from(byte)] |= is_introducer(byte);
             let is_spelled = is_introducer(byte) || matches!(byte, b'#' | b';' | b'{' | b'}');
             *is_stuff = matcher.words[usize::from(byte)] || byte.is_ascii_alphanumeric() || is_spelled;
         }
@@ -125,7 +141,8 @@ impl SecretMatcher {
         while let Some(gram) = text.get(at + PREFIX - GRAM..at + PREFIX) {
             match self.skips[slot(gram)] {
                 // The gram may end a prefix here; `judge` compares in full.
-                0 => return Some(at),
+                0 if self.begins[usize::from(text[at])] => return Some(at),
+                0 => at += 1,
                 skip => at += usize::from(skip),
             }
         }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::ui::Page;
+
 use super::model::{Model, call, message, named, text};
 use crate::support::upstream::{Reply, Step};
 use crate::support::{Upstream, directory};
@@ -198,6 +200,7 @@ fn everything(mut model: Model, file: &str, collector: &Upstream) -> Said {
         ("explain", run(&["policy", "explain", "--policy", policy, "--event", &id, "--ledger", file])),
         ("log records", exports("/v1/logs")),
         ("spans", exports("/v1/traces")),
+        ("page", Page::start(directory(), file).whole()),
     ];
     assert!(records.iter().all(|(place, said)| *place == "wal" || said.len() > 40), "{records:?}");
     Said { records, others }

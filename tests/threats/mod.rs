@@ -66,6 +66,7 @@ use crate::support::journal::poll;
 /// The attacks that this version answers for.
 const ANSWERED: &str = "A2 A6 A7 A8 A16 A17 A28 A29 B1 B2 B3 B4 B5 B6 B7 B8 B9 B10 B11 B12 B13 B14 B15 B17 B18 B19 B20 \
                         C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 D1 D2 D3 D4 D5 D6 D7 \
+                        D8 D9 D10 D11 D12 D14 D15 D16 D17 D18 D19 D20 \
                         E1 E2 E3 E4 E5 E6 E7 E8 E9 E10 E11 E12 E13 E14 E15 E16 E17 E18 E19 E21 \
                         F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F24 F25 \
                         F26 F27 F28 F29 F30 F31 F32 \

@@ -404,3 +404,30 @@ fn tokens_of_each_answer_of_a_websocket_count_at_once_and_after_a_kill() {
     assert_eq!(refused["type"], "response.failed", "{refused}");
     assert!(refused.to_string().contains("40 tokens a day"), "{refused}");
 }
+
+/// G9, D8: what is said over a WebSocket stands in no record, and a secret in it does not reach the provider.
+#[test]
+fn what_is_said_over_a_websocket_is_kept_nowhere() {
+    let room = Room::new(NO_DELETE, whole);
+    let token = ["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat();
+    let mut connection = room.open();
+    let said = format!("canary-prompt {token}");
+    connection.send(create(
+        json!({"input": said, "instructions": "delete", "metadata": {"canary-key": "canary-value"}}),
+    ));
+    assert!(!answer(&mut connection).is_empty());
+    let heard = room.heard().concat();
+    assert!(heard.contains("canary-prompt [postern:gitlab-token]") && !heard.contains(&token), "{heard}");
+    let denied = room.gateway.wait_for("ToolCall", "Deny");
+    assert_eq!(denied["decision"]["rule"], "agents/test/no-delete");
+    let records = [
+        Value::from(room.gateway.events()).to_string(),
+        room.gateway.log(),
+        room.gateway.admin("/metrics").text(),
+        room.gateway.status().to_string(),
+    ];
+    assert!(records[0].contains("gitlab-token"));
+    for record in records {
+        assert!(!record.contains("canary") && !record.contains(&token), "{record}");
+    }
+}

@@ -126,6 +126,11 @@ impl Page {
     }
 
     /// The answer once the source is read to its end.
+    /// All that it shows of its source.
+    pub(crate) fn whole(&self) -> String {
+        self.read().to_string()
+    }
+
     fn read(&self) -> Value {
         self.until(|answer| answer["source"]["isCurrent"] == true)
     }
