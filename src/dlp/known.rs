@@ -117,13 +117,16 @@ fn detector(id: String, home: Vec<String>) -> Detector {
     }
 }
 
+/// Writes a value otherwise.
+type Turn = fn(&[u8]) -> Vec<u8>;
+
 /// The values turned round, and in ROT13. The other case of their letters is a form of each.
 fn turned(secrets: &[Arc<Secret>]) -> Vec<Arc<Secret>> {
-    let ways: [fn(&[u8]) -> Vec<u8>; 2] = [reversed, rot13];
-    let turned = |way: fn(&[u8]) -> Vec<u8>, secret: &Secret| {
+    let turned = |way: Turn, secret: &Secret| {
         let turned = Zeroizing::new(way(secret.expose()));
         Secret::parse(&turned).ok().map(Arc::new)
     };
+    let ways: [Turn; 2] = [reversed, rot13];
     ways.iter().flat_map(|way| secrets.iter().filter_map(|secret| turned(*way, secret))).collect()
 }
 
