@@ -27,7 +27,9 @@ const SEARCHED: Comparison = Comparison {
 pub(crate) async fn run() {
     let place = tempfile::tempdir().unwrap();
     let [allowing, searching] = ["allowing", "searching"].map(|name| place.path().join(name));
-    [&allowing, &searching].map(|directory| std::fs::create_dir(directory).unwrap());
+    for directory in [&allowing, &searching] {
+        std::fs::create_dir(directory).unwrap();
+    }
     let pki = Pki::new(&allowing);
     for file in std::fs::read_dir(&allowing).unwrap().map(Result::unwrap) {
         std::fs::copy(file.path(), searching.join(file.file_name())).unwrap();
