@@ -167,7 +167,7 @@ pub struct LedgerVerifyArgs {
     pub source: LedgerSourceArgs,
 }
 
-/// Prints denials as SARIF 2.1.0, for what shows the results of code scanners (docs/sarif.md).
+/// Prints denials and findings as SARIF 2.1.0, for what shows the results of code scanners (docs/sarif.md).
 ///
 /// One result for each denial, enforced or recorded, at most the newest 25,000. Where no event at all could be read it
 /// prints none and exits with 1: an empty report would close the alerts of the last one.

@@ -5,6 +5,7 @@ use std::io;
 use zeroize::Zeroizing;
 
 use super::access_key::NoAccessKey;
+use crate::problem::is_passing;
 use crate::secret::Unfit;
 
 /// A place that holds a value; one file each.
@@ -33,6 +34,22 @@ pub(super) enum Unavailable {
     NoAccessKey(#[from] NoAccessKey),
     #[error("holds the placeholder itself, which the agent knows")]
     Placeholder,
+}
+
+impl Unavailable {
+    /// Why the file could not be read, where it may be there and in order. One that is missing is an answer: nobody has put a
+    /// value there yet.
+    pub(super) fn passing(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Unreadable(kind) => Some(*kind).filter(|kind| is_passing(*kind)),
+            Self::NotAFile
+            | Self::Unset
+            | Self::NoDirectory
+            | Self::Unfit(_)
+            | Self::NoAccessKey(_)
+            | Self::Placeholder => None,
+        }
+    }
 }
 
 /// A mounted credential where the gateway has no directory of them.

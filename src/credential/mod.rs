@@ -28,7 +28,7 @@ use crate::decision::RuleId;
 use crate::dlp::{GATEWAY_CREDENTIAL, KnownValue, KnownValues};
 use crate::policy::credential::{Credential, Source};
 use crate::policy::data_loss::NamedValue;
-use crate::problem::{Problem, is_passing};
+use crate::problem::Problem;
 use crate::secret::Secret;
 use crate::secret::SecretMatcher;
 use env::FromEnv;
@@ -256,17 +256,7 @@ impl SourcedCredential {
         let effect =
             if kept { "the last good value stays" } else { "requests with its placeholder are refused" };
         let message = format!("the value: {} {error}; {effect}", self.source.place());
-        let unread = match error {
-            // One that is missing is an answer: nobody has put a value there yet.
-            Unavailable::Unreadable(kind) => Some(*kind).filter(|kind| is_passing(*kind)),
-            Unavailable::NotAFile
-            | Unavailable::Unset
-            | Unavailable::NoDirectory
-            | Unavailable::Unfit(_)
-            | Unavailable::NoAccessKey(_)
-            | Unavailable::Placeholder => None,
-        };
-        Problem { unread, ..Problem::at(self.credential.id.as_str(), message) }
+        Problem { unread: error.passing(), ..Problem::at(self.credential.id.as_str(), message) }
     }
 }
 

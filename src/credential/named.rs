@@ -9,7 +9,7 @@ use super::fetch::{Fetch, Unavailable};
 use crate::dlp::KnownValue;
 use crate::policy::credential::Source;
 use crate::policy::data_loss::NamedValue;
-use crate::problem::{Problem, is_passing};
+use crate::problem::Problem;
 use crate::secret::Secret;
 
 /// The values of a policy, and where each comes from.
@@ -101,14 +101,5 @@ fn problem(value: &NamedValue, place: &str, error: &Unavailable, is_kept: bool) 
         (false, Source::Env(_) | Source::File(_)) => "give it one, or leave this entry out",
     };
     let why = if let Unavailable::Unfit(unfit) = error { unfit.of_value() } else { error.to_string() };
-    let unread = match error {
-        Unavailable::Unreadable(kind) => Some(*kind).filter(|kind| is_passing(*kind)),
-        Unavailable::NotAFile
-        | Unavailable::Unset
-        | Unavailable::NoDirectory
-        | Unavailable::Unfit(_)
-        | Unavailable::NoAccessKey(_)
-        | Unavailable::Placeholder => None,
-    };
-    Problem { unread, ..value.problem(format!("the value: {place} {why}; {effect}")) }
+    Problem { unread: error.passing(), ..value.problem(format!("the value: {place} {why}; {effect}")) }
 }

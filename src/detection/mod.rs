@@ -1,8 +1,9 @@
 //! LOOKS for secrets in what an agent sends, and asks policy what becomes of each. Pure.
 //!
 //! One [`Inspection`] is made for each request: of its head ([`Inspection::head`]), and of each text of a request to a model,
-//! for which it is the [`Detection`](crate::provider::request::Detection) of the reader (`request`). What it found is taken
-//! out as facts for events. [`CleanTexts`] remembers texts in which nothing was found.
+//! for which it is the [`Detection`](crate::provider::request::Detection) of the reader (`request`), of its seams (`joined`), of
+//! files by their names (`files`), and of small values together with those of requests before (`spread`). What it found is taken
+//! out as facts for events. [`ShownNames`] takes secrets out of what events tell. [`CleanTexts`] remembers texts in which nothing was found.
 
 mod clean;
 mod files;

@@ -1,4 +1,4 @@
-//! Reports denials, and cases of policy tests that do not hold, as SARIF 2.1.0, the format in which code scanners hand their results to those who show them. Pure.
+//! Reports denials and findings, and cases of policy tests that do not hold, as SARIF 2.1.0, the format in which code scanners hand their results to those who show them. Pure.
 
 mod builtin;
 mod cases;

@@ -155,7 +155,7 @@ fn a_secret_that_is_divided_over_requests_does_not_leave_whole() {
     }
 }
 
-/// A WebSocket to another host, open, behind a policy with this line in its spec.
+/// A WebSocket to another host, open.
 fn socket(test: &Inspected) -> Connection {
     let mut connection = test.gateway.agent().tls("api.example.com");
     connection.send(

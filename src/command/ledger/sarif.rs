@@ -1,4 +1,4 @@
-//! `postern ledger sarif`: denials in the format of code scanners.
+//! `postern ledger sarif`: denials and findings in the format of code scanners.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ const ALIGNMENTS: usize = 8;
 const SAMPLE: usize = 2;
 const SET: Set = set!(b'A'..=b'Z' | b'2'..=b'7');
 
-const VALUES: [u8; 256] = values();
+const VALUES: [u8; 256] = super::values(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567");
 
 pub(super) fn decode(source: &Source<'_>, parts: &mut Parts<'_>) -> Result<(), BoundReached> {
     for coded in runs_of(source, LEAST, &SET) {
@@ -54,17 +54,6 @@ fn is_text(eights: &[[u8; 8]]) -> bool {
             .then((second >> 8 & 0xff_ffff) as u32)
             .then_one(second as u8)
             .is_text()
-}
-
-const fn values() -> [u8; 256] {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-    let mut values = [0; 256];
-    let mut at = 0;
-    while at < alphabet.len() {
-        values[alphabet[at] as usize] = at as u8;
-        at += 1;
-    }
-    values
 }
 
 /// The five bytes of eight digits, in the lowest bits.

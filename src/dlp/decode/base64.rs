@@ -13,13 +13,7 @@ const SET: Set = set!(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'
 const VALUES: [u8; 256] = values();
 
 const fn values() -> [u8; 256] {
-    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut values = [0; 256];
-    let mut at = 0;
-    while at < alphabet.len() {
-        values[alphabet[at] as usize] = at as u8;
-        at += 1;
-    }
+    let mut values = super::values(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
     values[b'-' as usize] = 62;
     values[b'_' as usize] = 63;
     values

@@ -157,6 +157,17 @@ const TEXT: usize = 85;
 /// So many bytes are counted together.
 const TOGETHER: usize = 128;
 
+/// What each digit of an alphabet stands for; 0 of a byte that is none.
+const fn values(alphabet: &[u8]) -> [u8; 256] {
+    let mut values = [0; 256];
+    let mut at = 0;
+    while at < alphabet.len() {
+        values[alphabet[at] as usize] = at as u8;
+        at += 1;
+    }
+    values
+}
+
 /// Whether decoded bytes are worth another look: text, or packed data.
 fn is_worth(bytes: &[u8]) -> bool {
     if packed::magic(bytes).is_some() {
