@@ -50,7 +50,7 @@ impl Parts {
         let id = fresh_id();
         Event {
             destination: Some(Arc::clone(&self.destination)),
-            http: Some(Http::request(&http::Method::POST, "/v1/messages?beta=true", http::Version::HTTP_2)),
+            http: Some(Http::request("POST", "/v1/messages?beta=true", http::Version::HTTP_2)),
             connection: Some(id),
             exchange: Some(id),
             ..Event::new(id, Kind::Request, decision)

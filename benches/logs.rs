@@ -122,7 +122,7 @@ fn event() -> Event {
     let id = fresh_id();
     Event {
         destination: Some(Arc::new(destination)),
-        http: Some(Http::request(&http::Method::POST, "/v1/messages?beta=true", http::Version::HTTP_2)),
+        http: Some(Http::request("POST", "/v1/messages?beta=true", http::Version::HTTP_2)),
         connection: Some(id),
         exchange: Some(id),
         session: Some("01a2008d-747b-7101-8101-010101010101".into()),

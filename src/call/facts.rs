@@ -165,3 +165,11 @@ pub struct CallNote {
     /// Its input is computed by a script that stands inside, so that nobody knows it before the script runs.
     pub computed: bool,
 }
+
+impl CallNote {
+    /// The same with what a model has chosen as its names written otherwise.
+    #[must_use]
+    pub fn map_names(self, name: impl Fn(String) -> String) -> Self {
+        Self { id: name(self.id), name: name(self.name), namespace: self.namespace.map(&name), ..self }
+    }
+}

@@ -204,14 +204,11 @@ impl Store {
         Arc::clone(&self.values.load().needles)
     }
 
-    /// Finds in what leaves every value that must not: built when one changes.
-    pub fn known(&self) -> Arc<KnownValues> {
-        Arc::clone(&self.values.load().known)
-    }
-
-    /// A value that must not leave and is not known, so that nothing can be searched for it.
-    pub fn missing(&self) -> Option<Arc<NamedValue>> {
-        self.values.load().missing.first().cloned()
+    /// Finds in what leaves every value that must not (built when one changes), and one that is not known, so that nothing can
+    /// be searched for it.
+    pub fn known(&self) -> (Arc<KnownValues>, Option<Arc<NamedValue>>) {
+        let values = self.values.load();
+        (Arc::clone(&values.known), values.missing.first().cloned())
     }
 
     /// The problems of values without which a policy does not come into force: of variables and files that it names, which

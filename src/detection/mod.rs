@@ -128,8 +128,7 @@ impl Inspection {
     #[must_use]
     pub fn lacking(mut self, missing: Option<&NamedValue>) -> Self {
         if let Some(missing) = missing {
-            let decision = Decision::by(missing.rule.clone(), Verdict::Deny, "");
-            let decision = if self.policy.audit_only() { decision.into_would_deny() } else { decision };
+            let decision = unsearched(&self.policy, missing);
             self.decided(Some(decision), || missing.unsearched());
         }
         self
@@ -224,6 +223,13 @@ impl Inspection {
     }
 }
 
+/// What becomes of a request that cannot be searched for a value, since that is not known.
+pub fn unsearched(policy: &Policy, missing: &NamedValue) -> Decision {
+    let decision = Decision::by(missing.rule.clone(), Verdict::Deny, "");
+    let decision = if policy.audit_only() { decision.into_would_deny() } else { decision };
+    Decision { reason: Some(missing.unsearched().into()), ..decision }
+}
+
 /// A place as events tell it: names of the agent's choice are told where they are short and plain.
 fn place_told(place: &str) -> String {
     let (kind, name) = place.split_once('/').unwrap_or((place, ""));
@@ -236,7 +242,7 @@ pub fn settle_streamed(
     policy: &Policy,
     terms: &Search,
     host: &Host,
-    found: &StreamMatch,
+    (part, found): (&'static str, &StreamMatch),
 ) -> Option<(Finding, FindingAction, Option<Decision>)> {
     let detector = terms.detector(&found.detector)?;
     let (place, confidence) = (FindingPlace::Rest, found.confidence);
@@ -253,8 +259,8 @@ pub fn settle_streamed(
         decoded: &found.decoded,
         sha256: &found.sha256,
     };
-    let finding = Finding { location: "body".to_owned(), ..told.finding(action) };
-    let reason = format!("The body holds a secret ({}) at byte {}", found.detector, found.range.start);
+    let finding = Finding { location: part.to_owned(), ..told.finding(action) };
+    let reason = format!("A secret ({}) stands in the {part} at byte {}", found.detector, found.range.start);
     Some((finding, action, decision.map(|decision| Decision { reason: Some(reason.into()), ..decision })))
 }
 

@@ -2,6 +2,7 @@
 //! requests.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,10 @@ const MOST_BYTES: usize = 1 << 10;
 
 /// The small values of the last requests to each host.
 #[derive(Debug, Default)]
-pub struct SpreadValues(Mutex<HashMap<Host, Values>>);
+pub struct SpreadValues {
+    hosts: Mutex<HashMap<Host, Values>>,
+    places: RandomState,
+}
 
 #[derive(Debug)]
 struct Values {
@@ -28,11 +32,12 @@ struct Values {
     kept: VecDeque<Value>,
 }
 
-/// A value, and where it stood.
+/// A value of a request.
 #[derive(Debug)]
 struct Value {
     at: Instant,
-    place: String,
+    /// A hash of where it stood, which may be long.
+    place: u64,
     bytes: Vec<u8>,
 }
 
@@ -49,7 +54,12 @@ impl SpreadValues {
         if !(SHORTEST..=LONGEST).contains(&value.len()) || !value.iter().all(|byte| is_of_token(*byte)) {
             return None;
         }
-        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.places.hash_one(place);
+        let is_new = |at: Instant| now.saturating_duration_since(at) < LASTS;
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if !hosts.contains_key(host) {
+            hosts.retain(|_, values| is_new(values.newest));
+        }
         if hosts.len() >= MOST_HOSTS && !hosts.contains_key(host) {
             let oldest = hosts.iter().min_by_key(|(_, values)| values.newest).map(|(host, _)| host.clone());
             oldest.and_then(|host| hosts.remove(&host));
@@ -57,7 +67,7 @@ impl SpreadValues {
         let values =
             hosts.entry(host.clone()).or_insert_with(|| Values { newest: now, kept: VecDeque::new() });
         values.newest = now;
-        values.kept.retain(|kept| now.saturating_duration_since(kept.at) < LASTS);
+        values.kept.retain(|kept| is_new(kept.at));
         let same = values.kept.iter().filter(|kept| kept.place == place);
         // Most requests say the same there each time, and a part of a secret comes once.
         if same.clone().any(|kept| kept.bytes == value) {
@@ -69,14 +79,14 @@ impl SpreadValues {
         while values.kept.len() >= MOST_VALUES {
             values.kept.pop_front();
         }
-        values.kept.push_back(Value { at: now, place: place.to_owned(), bytes: value.to_vec() });
+        values.kept.push_back(Value { at: now, place, bytes: value.to_vec() });
         let last = before.len();
         (last > 0).then(|| Joined { bytes: [&before, value].concat(), last })
     }
 
     /// Forgets the values of a host: what they held was told.
     pub(super) fn forget(&self, host: &Host) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(host);
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).remove(host);
     }
 }
 
@@ -147,8 +157,18 @@ mod tests {
             let joined = spread.add(&host("h999.example"), "path", value.as_bytes(), now);
             assert!(joined.is_none_or(|joined| joined.bytes.len() <= MOST_BYTES));
         }
-        let hosts = spread.0.lock().unwrap();
+        let hosts = spread.hosts.lock().unwrap();
         assert!(hosts.len() <= MOST_HOSTS && hosts.values().all(|values| values.kept.len() <= MOST_VALUES));
+    }
+
+    #[test]
+    fn hosts_that_nobody_asks_any_more_are_forgotten() {
+        let (spread, now) = (SpreadValues::default(), Instant::now());
+        for number in 0..100 {
+            spread.add(&host(&format!("h{number}.example")), "path", b"value", now);
+        }
+        spread.add(&host("last.example"), "path", b"value", now + LASTS);
+        assert_eq!(spread.hosts.lock().unwrap().len(), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ const LEAST_DECODED: usize = 64 << 10;
 /// How many runs are decoded.
 const MOST_RUNS: usize = 10_000;
 /// How many findings are told apart.
-pub(super) const MOST_FINDINGS: usize = 256;
+const MOST_FINDINGS: usize = 256;
 
 /// What is left to be spent on the texts of one request.
 #[derive(Debug, Clone)]

@@ -338,3 +338,61 @@ proptest! {
         prop_assert!(found.iter().any(|found| found.range == (before.len()..before.len() + 40)));
     }
 }
+
+/// Random data of so many bytes, in base64 of some kind.
+fn random(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let words = std::iter::repeat_with(|| {
+        // Xorshift64 (Marsaglia, 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.flatten().take(bytes).collect()
+}
+
+#[test]
+fn random_data_has_no_sure_secret() {
+    let data = random(6 << 20);
+    let (standard, url) = (BASE64_STANDARD.encode(&data), BASE64_URL_SAFE_NO_PAD.encode(&data));
+    let lines: Vec<u8> = standard.as_bytes().chunks(76).flat_map(|line| [line, b"\n"].concat()).collect();
+    for text in [standard.as_bytes(), url.as_bytes(), &lines] {
+        for sight in [Sight::Sealed, Sight::Whole] {
+            let mut found = Vec::new();
+            DETECTORS.scan(text, sight, &mut Budget::of(text.len(), 64 << 20), &mut found).unwrap();
+            found.retain(|found| found.confidence == Confidence::High);
+            assert_eq!(found, [], "{sight:?}");
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_no_sign_divides_from_random_data_may_be_one_unless_its_checksum_is_right() {
+    let (noise, token) = (BASE64_URL_SAFE_NO_PAD.encode(random(60)), expand("ghp_{an:36}"));
+    for (text, confidence) in [
+        (format!("{noise}{token}"), Confidence::Medium),
+        (format!("{noise}\n{token}aa"), Confidence::Medium),
+        (format!("{noise}{}", github()), Confidence::High),
+        (format!("{noise} {token}"), Confidence::High),
+        (format!("{noise}={token}"), Confidence::High),
+        (format!("{noise}\n{token}\n{noise}"), Confidence::High),
+        (format!("/a/path/that/is/as/long/as/this/one/which/may/be/Camel-Case-3/{token}"), Confidence::High),
+    ] {
+        let own = found(text.as_bytes()).into_iter().find(|found| found.detector.id == "github-token");
+        assert_eq!(own.map(|own| own.confidence), Some(confidence), "{text}");
+    }
+}
+
+#[test]
+fn in_a_coded_run_no_secret_hides_another() {
+    let (one, other) = (github(), expand("ghp_{an:36}"));
+    let (example, real) = (["AKIA", "IOSFODNN7EXAMPLE"].concat(), expand("AKIA{b32:16}"));
+    let ids_of = |text: &str| -> Vec<(&str, Confidence)> { ids(BASE64_STANDARD.encode(text).as_bytes()) };
+    let high = |id| (id, Confidence::High);
+    assert_eq!(ids_of(&format!("{one} and {other}")), [high("github-token"), high("github-token")]);
+    let keys = ids_of(&format!("{example} and {real}"));
+    assert_eq!(keys, [("aws-access-key-id", Confidence::Low), high("aws-access-key-id")]);
+    // Of the same value, once is enough.
+    assert_eq!(ids_of(&format!("{one} and {one}")), [high("github-token")]);
+}

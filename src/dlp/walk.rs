@@ -18,6 +18,8 @@ const LEVELS: usize = 3;
 /// A text that came out of codings.
 struct Layer<'t> {
     bytes: Cow<'t, [u8]>,
+    /// Tells the layers of one text apart.
+    number: usize,
     /// How many codings.
     level: usize,
     /// None of the text that is searched.
@@ -79,10 +81,10 @@ impl Detectors {
         found: &mut Vec<Match<'d>>,
     ) -> Result<(), BoundReached> {
         let first = found.len();
-        let mut walk = Walk { detectors: self, known, found, first };
+        let mut walk = Walk { detectors: self, known, found, first, stands: Vec::new() };
         let (mut room, mut turned_room) = (Room::default(), Room::default());
-        let mut layers = VecDeque::new();
-        let mut next = Some(Layer { bytes: Cow::Borrowed(text), level: 0, place: None });
+        let (mut layers, mut count) = (VecDeque::new(), 0);
+        let mut next = Some(Layer { bytes: Cow::Borrowed(text), number: 0, level: 0, place: None });
         while let Some(layer) = next {
             let turned = walk.search(&layer, sight == Sight::Sealed, &mut room, budget)?;
             if sight == Sight::Sealed {
@@ -92,7 +94,7 @@ impl Detectors {
                 walk.mirrored(&layer, &turned, &mut turned_room, budget)?;
             }
             if layer.level < LEVELS {
-                divide(&layer, &room.runs, budget, &mut layers)?;
+                divide(&layer, &room.runs, budget, (&mut layers, &mut count))?;
             }
             next = layers.pop_front();
         }
@@ -105,7 +107,7 @@ fn divide<'t>(
     layer: &Layer<'_>,
     runs: &[Range<usize>],
     budget: &mut Budget,
-    layers: &mut VecDeque<Layer<'t>>,
+    (layers, count): (&mut VecDeque<Layer<'t>>, &mut usize),
 ) -> Result<(), BoundReached> {
     let source = Source { text: &layer.bytes, runs };
     let mut parts = Parts::of(budget);
@@ -114,7 +116,8 @@ fn divide<'t>(
     }
     layers.extend(parts.into_parts().into_iter().map(|Part { coding, bytes, origin }| {
         let place = Some(Rc::new(Place { coding, origin, outer: layer.place.clone() }));
-        Layer { bytes: bytes.into(), level: layer.level + 1, place }
+        *count += 1;
+        Layer { bytes: bytes.into(), number: *count, level: layer.level + 1, place }
     }));
     Ok(())
 }
@@ -125,6 +128,22 @@ struct Walk<'d, 'f> {
     found: &'f mut Vec<Match<'d>>,
     /// The first finding of this text.
     first: usize,
+    /// Where each of its findings stands.
+    stands: Vec<Stand>,
+}
+
+/// Where a finding stands in the layer that it was found in.
+struct Stand {
+    layer: usize,
+    range: Range<usize>,
+}
+
+impl Stand {
+    /// Whether two findings share bytes. Of a coded run all that is in it stands at the same place of the text, so that places
+    /// are compared within one layer alone.
+    fn overlaps(&self, other: &Self) -> bool {
+        self.layer == other.layer && self.range.start < other.range.end && other.range.start < self.range.end
+    }
 }
 
 impl<'d> Walk<'d, '_> {
@@ -141,8 +160,7 @@ impl<'d> Walk<'d, '_> {
             known.layer(&layer.bytes, &mut room.secrets);
         }
         for secret in &room.secrets {
-            let range = outermost(layer.place.as_ref(), &secret.judged.range);
-            self.add((secret, range), &layer.bytes, (layer, None), budget)?;
+            self.add((secret, &secret.judged.range), &layer.bytes, (layer, None), budget)?;
         }
         Ok(turned)
     }
@@ -159,53 +177,64 @@ impl<'d> Walk<'d, '_> {
         budget.decode(part.len())?;
         let turned = (mirror.undo)(layer.bytes.get(part.clone()).unwrap_or_default());
         self.detectors.layer(&turned, true, room);
-        for secret in &room.secrets {
+        // In random data each way of turning it would be wrong as often as the data itself.
+        for secret in room.secrets.iter().filter(|secret| secret.judged.at_most != Confidence::Medium) {
             let Range { start, end } = secret.judged.range;
             let range = if mirror.is_reversed {
                 part.end - end..part.end - start
             } else {
                 part.start + start..part.start + end
             };
-            let range = outermost(layer.place.as_ref(), &range);
-            self.add((secret, range), &turned, (layer, Some(mirror.coding)), budget)?;
+            self.add((secret, &range), &turned, (layer, Some(mirror.coding)), budget)?;
         }
         Ok(())
     }
 
-    /// Adds a finding, unless the same secret was found there under fewer codings, or a surer one covers it.
+    /// Adds a finding at its range in the layer, unless the same value was found there under fewer codings, or a surer one
+    /// covers it.
     fn add(
         &mut self,
-        (secret, range): (&LayerMatch<'d>, Range<usize>),
+        (secret, range): (&LayerMatch<'d>, &Range<usize>),
         bytes: &[u8],
         (layer, mirror): (&Layer<'_>, Option<Coding>),
         budget: &mut Budget,
     ) -> Result<(), BoundReached> {
         let detector = secret.detector;
-        let confidence = if secret.judged.is_low { Confidence::Low } else { detector.confidence };
-        let overlaps = |other: &Match<'_>| other.range.start < range.end && range.start < other.range.end;
+        let confidence = detector.confidence.min(secret.judged.at_most);
+        let sha256 = sha256_of(&[bytes.get(secret.judged.range.clone()).unwrap_or_default()]);
+        let stand = Stand { layer: layer.number, range: range.clone() };
+        let range = outermost(layer.place.as_ref(), range);
+        let is_same = |other: &Match<'_>| {
+            other.detector == detector
+                && other.sha256 == sha256
+                && other.range.start < range.end
+                && range.start < other.range.end
+        };
         let known = self.found.get(self.first..).unwrap_or_default();
-        if known
-            .iter()
-            .any(|other| overlaps(other) && (other.detector == detector || other.confidence > confidence))
-        {
+        if known.iter().zip(&self.stands).any(|(other, stands)| {
+            is_same(other) || (other.confidence > confidence && stands.overlaps(&stand))
+        }) {
             return Ok(());
         }
-        let first = self.first;
-        let mut number = 0;
-        self.found.retain(|other| {
-            number += 1;
-            number <= first || !(overlaps(other) && other.confidence < confidence)
-        });
+        self.forget_less_sure(&stand, confidence);
         budget.find()?;
-        let value = bytes.get(secret.judged.range.clone()).unwrap_or_default();
-        self.found.push(Match {
-            detector,
-            confidence,
-            checksum: secret.judged.checksum,
-            range,
-            decoded: codings(layer.place.as_ref(), mirror),
-            sha256: sha256_of(&[value]),
-        });
+        let decoded = codings(layer.place.as_ref(), mirror);
+        let checksum = secret.judged.checksum;
+        self.found.push(Match { detector, confidence, checksum, range, decoded, sha256 });
+        self.stands.push(stand);
         Ok(())
+    }
+
+    /// Forgets the findings that a surer one covers.
+    fn forget_less_sure(&mut self, stand: &Stand, confidence: Confidence) {
+        let mut at = self.first;
+        while let (Some(found), Some(stands)) = (self.found.get(at), self.stands.get(at - self.first)) {
+            if found.confidence < confidence && stands.overlaps(stand) {
+                self.found.remove(at);
+                self.stands.remove(at - self.first);
+            } else {
+                at += 1;
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{Destination, Event, Http, Provider, ToolCall};
+use super::{Destination, Event, Finding, Http, Provider, ToolCall};
 
 /// What is shown in the place of a text; none where it is shown as it is.
 type Shown<'a> = &'a mut dyn FnMut(&str) -> Option<String>;
@@ -30,7 +30,9 @@ impl Event {
             .iter_mut()
             .filter_map(|transform| transform.detail.as_mut())
             .for_each(|detail| text(detail, shown));
-        self.dlp.iter_mut().filter_map(|finding| finding.tool.as_mut()).for_each(|tool| text(tool, shown));
+        for Finding { tool, location, .. } in &mut self.dlp {
+            tool.iter_mut().chain([location]).for_each(|one| text(one, shown));
+        }
     }
 }
 

@@ -39,3 +39,34 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
+
+/// How many findings of a request are told.
+const MOST: usize = 32;
+
+/// Keeps as many as an event has, and of too many those for which most was done.
+pub fn keep_worst(findings: &mut Vec<Finding>) {
+    if findings.len() > MOST {
+        let done = |finding: &Finding| match &*finding.action {
+            "Deny" => 0,
+            "Redact" => 1,
+            _ if finding.confidence == "High" => 2,
+            _ => 3,
+        };
+        findings.sort_by_key(done);
+        findings.truncate(MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_findings_the_denied_one_stays() {
+        let of = |action: &'static str| Finding { action: action.into(), ..Finding::default() };
+        let mut findings: Vec<Finding> = (0..40).map(|_| of("Audit")).collect();
+        findings.push(of("Deny"));
+        keep_worst(&mut findings);
+        assert_eq!((findings.len(), &*findings[0].action), (MOST, "Deny"));
+    }
+}

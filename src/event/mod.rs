@@ -20,7 +20,7 @@ use crate::decision::{Decision, Verdict};
 pub use crate::id::{Id, Timestamp};
 
 pub use chain::Chain;
-pub use finding::Finding;
+pub use finding::{Finding, keep_worst};
 pub use inference::{Conversation, Provider, ToolCall, ToolDefinition, Usage};
 pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
@@ -278,7 +278,7 @@ const METHOD: usize = 64;
 
 impl Http {
     /// The head of a request that has no answer yet. The query is cut off.
-    pub fn request(method: &http::Method, target: &str, version: http::Version) -> Self {
+    pub fn request(method: &str, target: &str, version: http::Version) -> Self {
         let path = shortened(target.split(['?', '#']).next().unwrap_or_default(), PATH).into_owned();
         Self { method: method_word(method), path, status: None, version: version_word(version).into() }
     }
@@ -293,9 +293,8 @@ fn shortened(text: &str, bytes: usize) -> Cow<'_, str> {
 }
 
 /// Only a method that no RFC names costs an allocation.
-fn method_word(method: &http::Method) -> Cow<'static, str> {
+fn method_word(word: &str) -> Cow<'static, str> {
     const KNOWN: [&str; 9] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "CONNECT", "PATCH", "TRACE"];
-    let word = method.as_str();
     match KNOWN.iter().find(|known| **known == word) {
         Some(known) => Cow::Borrowed(known),
         None => Cow::Owned(shortened(word, METHOD).into_owned()),
@@ -413,7 +412,7 @@ mod tests {
             })),
             http: Some(Http {
                 status: Some(403),
-                ..Http::request(&http::Method::POST, "/v1/files?key=secret", http::Version::HTTP_2)
+                ..Http::request("POST", "/v1/files?key=secret", http::Version::HTTP_2)
             }),
             provider: Some(Provider { name: "anthropic".into(), api: "other".into(), ..Provider::default() }),
             payload: Some(Payload { bytes: 12, ..Payload::default() }),
@@ -488,14 +487,14 @@ mod tests {
     #[test]
     fn the_query_never_reaches_an_event() {
         for target in ["/a?b=c", "/a#b?c", "/a?b#c?d"] {
-            let http = Http::request(&http::Method::GET, target, http::Version::HTTP_11);
+            let http = Http::request("GET", target, http::Version::HTTP_11);
             assert_eq!(http.path, "/a", "{target}");
         }
     }
 
     #[test]
     fn a_path_or_a_method_of_any_length_makes_no_long_event() {
-        let method = http::Method::from_bytes("M".repeat(9_000).as_bytes()).unwrap();
+        let method = "M".repeat(9_000);
         let path = format!("/{}", "a".repeat(60_000));
         let http = Http::request(&method, &path, http::Version::HTTP_11);
         assert_eq!((http.path.len(), http.method.len()), (PATH + 3, METHOD + 3));
@@ -515,8 +514,7 @@ mod tests {
 
     #[test]
     fn a_method_of_no_rfc_keeps_its_word() {
-        let purge = http::Method::from_bytes(b"PURGE").unwrap();
-        assert_eq!(Http::request(&purge, "/", http::Version::HTTP_10).method, "PURGE");
-        assert!(matches!(method_word(&http::Method::PATCH), Cow::Borrowed("PATCH")));
+        assert_eq!(Http::request("PURGE", "/", http::Version::HTTP_10).method, "PURGE");
+        assert!(matches!(method_word("PATCH"), Cow::Borrowed("PATCH")));
     }
 }

@@ -103,7 +103,7 @@ mod tests {
         event.decision.rule = Some(RuleId::builtin("default-deny"));
         event.session = Some("s".into());
         event.connection = Some(id);
-        event.http = Some(Http::request(&http::Method::GET, path, http::Version::HTTP_11));
+        event.http = Some(Http::request("GET", path, http::Version::HTTP_11));
         event.destination = Some(Arc::new(Destination {
             host: host.to_owned(),
             port: 443,

@@ -5,6 +5,7 @@ pub mod detect;
 pub mod scrub;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use crate::call::Denial;
 
@@ -15,6 +16,11 @@ pub trait Rewrite: Send {
 
     /// The body has ended: releases all that was held back.
     fn finish(&mut self, out: &mut Vec<Bytes>) -> Result<(), Refused>;
+
+    /// Takes the fields behind a body that has ended.
+    fn trailers(&mut self, _: &HeaderMap) -> Result<(), Refused> {
+        Ok(())
+    }
 
     /// Whether bytes are held that [`Self::let_go`] releases.
     fn is_holding(&self) -> bool {

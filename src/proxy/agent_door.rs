@@ -21,7 +21,7 @@ use crate::agent_api::mcp::Action as AskedAction;
 use crate::agent_api::permissions::permissions;
 use crate::agent_api::{self, Answer, MOST_A_SECOND, Question, Source};
 use crate::decision::{Decision, RuleId, Verdict};
-use crate::event::{Action, Destination, Event, Http, Id, Kind};
+use crate::event::{Action, Destination, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::name::gateway;
 use crate::name::host::Host;
@@ -191,7 +191,7 @@ fn record(session: &Session, parts: &Parts, status: u16) {
         intercepted: true,
         reason: None,
     }));
-    let mut http = Http::request(&parts.method, parts.uri.path(), parts.version);
+    let mut http = session.gateway.shown_head(parts);
     http.status = Some(status);
     event.http = Some(http);
     session.gateway.emit(event);

@@ -19,6 +19,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use http::request::Parts;
 use tokio::sync::watch;
 
 use crate::agent_api::denials::{Denial, Denials};
@@ -27,7 +28,7 @@ use crate::decision::Verdict;
 use crate::detection::SpreadValues;
 use crate::dns::Names;
 use crate::drain::Drain;
-use crate::event::{Event, Kind};
+use crate::event::{Event, Http, Kind};
 use crate::ledger::Ledger;
 use crate::policy::allowance::Allowances;
 use crate::provider::answer::TypedLines;
@@ -104,6 +105,12 @@ impl Gateway {
     pub(crate) fn shown<'a>(&self, name: &'a str) -> Cow<'a, str> {
         let names = self.snapshot.load().shown_names();
         names.and_then(|names| names.shown(name)).map_or(Cow::Borrowed(name), Cow::Owned)
+    }
+
+    /// The head of a request for events, which cut it off where it is long: what is cut could not be searched any more.
+    pub(crate) fn shown_head(&self, parts: &Parts) -> Http {
+        let (method, path) = (self.shown(parts.method.as_str()), self.shown(parts.uri.path()));
+        Http::request(&method, &path, parts.version)
     }
 
     /// Gives an event to the ledger, and keeps a denial for the agent to ask of. Secrets in what somebody outside has chosen

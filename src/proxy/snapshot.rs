@@ -18,6 +18,7 @@ use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
 use crate::policy::address::Reserved;
+use crate::policy::data_loss::NamedValue;
 use crate::policy::destination::{Action, Flow, FlowDecision, PreSniffDecision};
 use crate::policy::document::Explain;
 use crate::policy::limits::Limit;
@@ -135,7 +136,14 @@ impl Snapshot {
 
     /// What is searched for in what leaves; none where every policy allows secrets.
     pub(crate) fn search(&self) -> Option<Search> {
-        Some(Search::new(Arc::clone(self.policy.detectors()?), self.credentials.known()))
+        self.search_lacking().map(|(search, _)| search)
+    }
+
+    /// The same, and a value that must not leave and is not known.
+    pub(crate) fn search_lacking(&self) -> Option<(Search, Option<Arc<NamedValue>>)> {
+        let detectors = Arc::clone(self.policy.detectors()?);
+        let (known, missing) = self.credentials.known();
+        Some((Search::new(detectors, known), missing))
     }
 
     /// What names are searched with before they are told; none where every policy allows secrets.

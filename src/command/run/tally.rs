@@ -341,7 +341,7 @@ mod tests {
         let mut answered = |status: u16, reason: Option<&'static str>| {
             let mut event = answer("api.example.com", Action::Inspect, Direction::Inbound, 9);
             Arc::make_mut(event.destination.as_mut().unwrap()).reason = reason.map(Into::into);
-            let http = Http::request(&http::Method::GET, "/", http::Version::HTTP_2);
+            let http = Http::request("GET", "/", http::Version::HTTP_2);
             summary.count(&Event { http: Some(Http { status: Some(status), ..http }), ..event });
         };
         answered(502, None);

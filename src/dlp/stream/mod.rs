@@ -6,7 +6,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::budget::MOST_FINDINGS;
 use super::{BoundReached, Budget, Coding, Confidence, Match, Search, Sight};
 
 /// How much is held at most, in bytes; a token that goes on for longer goes on in pieces.
@@ -56,15 +55,27 @@ pub struct StreamScanner {
     findings: Vec<StreamMatch>,
     /// The findings that stand in the window.
     known: Vec<Known>,
-    /// How many findings there were, with those that were taken.
-    count: usize,
 }
 
 /// A finding that was told.
 struct Known {
     detector: String,
     confidence: Confidence,
+    is_coded: bool,
+    sha256: [u8; 32],
     range: Range<u64>,
+}
+
+impl Known {
+    /// Whether a finding is this one: the same value again, in a coded run of which more has come, or more of the same.
+    fn is(&self, other: &Self) -> bool {
+        let is_more = !other.is_coded
+            && !self.is_coded
+            && other.range.start == self.range.start
+            && other.confidence <= self.confidence;
+        let overlaps = self.range.start < other.range.end && other.range.start < self.range.end;
+        self.detector == other.detector && overlaps && (is_more || self.sha256 == other.sha256)
+    }
 }
 
 /// Why a window is searched.
@@ -89,8 +100,17 @@ impl StreamScanner {
             first: First::default(),
             findings: Vec::new(),
             known: Vec::new(),
-            count: 0,
         }
+    }
+
+    /// Searches what comes from now on for this instead.
+    pub fn renew(&mut self, search: Search) {
+        self.search = search;
+    }
+
+    /// Another text begins, which may go on from the one before.
+    pub fn begin(&mut self, may_be_binary: bool) {
+        self.first = if may_be_binary { First::default() } else { First::of_text() };
     }
 
     /// Takes the next piece. Nothing of it may go on before the findings were looked at.
@@ -164,7 +184,7 @@ impl StreamScanner {
             // The value in a coded run is there, wherever the run ends.
             let is_cut = occasion == Occasion::Full && !found.decoded.is_empty();
             if !may_go_on || is_cut {
-                self.add(found)?;
+                self.add(found);
             }
         }
         searched?;
@@ -174,29 +194,24 @@ impl StreamScanner {
         Ok(())
     }
 
-    fn add(&mut self, found: &Match<'_>) -> Result<(), BoundReached> {
+    fn add(&mut self, found: &Match<'_>) {
         let range = self.base + found.range.start as u64..self.base + found.range.end as u64;
         if range.end <= self.judged {
-            return Ok(());
+            return;
         }
         let detector = &found.detector.id;
-        let same = |other: &&mut Known| {
-            other.detector == *detector && other.range.start < range.end && range.start < other.range.end
+        let known = Known {
+            detector: detector.clone(),
+            confidence: found.confidence,
+            is_coded: !found.decoded.is_empty(),
+            sha256: found.sha256,
+            range: range.clone(),
         };
-        let known = Known { detector: detector.clone(), confidence: found.confidence, range: range.clone() };
-        match self.known.iter_mut().find(same) {
-            // The same one, of which more has come.
-            Some(other) if other.confidence >= found.confidence => {
-                other.range.end = other.range.end.max(range.end);
-                return Ok(());
-            }
-            Some(other) => *other = known,
-            None => self.known.push(known),
+        if let Some(same) = self.known.iter_mut().find(|other| other.is(&known)) {
+            same.range.end = same.range.end.max(range.end);
+            return;
         }
-        self.count += 1;
-        if self.count > MOST_FINDINGS {
-            return Err(BoundReached::Findings);
-        }
+        self.known.push(known);
         self.findings.push(StreamMatch {
             detector: detector.clone(),
             confidence: found.confidence,
@@ -205,7 +220,6 @@ impl StreamScanner {
             decoded: found.decoded.clone(),
             sha256: found.sha256,
         });
-        Ok(())
     }
 
     /// Forgets what has gone on, but for what the next piece is searched with.
@@ -225,12 +239,18 @@ impl StreamScanner {
 struct First {
     bytes: Vec<u8>,
     is_binary: bool,
+    is_known: bool,
 }
 
 impl First {
+    /// Of a text that is said to be one.
+    fn of_text() -> Self {
+        Self { bytes: Vec::new(), is_binary: false, is_known: true }
+    }
+
     fn take(&mut self, piece: &[u8]) {
         let room = FIRST as usize - self.bytes.len();
-        if room == 0 {
+        if room == 0 || self.is_known {
             return;
         }
         self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);

@@ -233,3 +233,24 @@ fn a_finding_has_its_codings() {
     let found = sent(&[text.as_bytes()]).1.unwrap();
     assert_eq!(found.decoded, [Coding::Base64]);
 }
+
+#[test]
+fn in_a_coded_run_no_secret_hides_another() {
+    let (example, real) = (["AKIA", "IOSFODNN7EXAMPLE"].concat(), expand("AKIA{b32:16}"));
+    let text = BASE64_STANDARD.encode(format!("{example} and some words, and then {real}."));
+    for size in [1, 7, 64, text.len()] {
+        let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
+        assert!(sent(&pieces).1.is_some(), "{size}");
+    }
+}
+
+#[test]
+fn a_stream_goes_on_behind_any_number_of_findings() {
+    let mut scanner = scanner();
+    let token = ["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat();
+    for number in 0..1_000 {
+        scanner.write(format!("{token}{number:03} ").as_bytes()).unwrap();
+        assert_eq!(scanner.take_findings().len(), 1);
+    }
+    assert!(scanner.known.len() < 256);
+}

@@ -18,6 +18,8 @@ pub(super) use checksum::base_62;
 
 use std::ops::{Range, RangeInclusive};
 
+use super::Confidence;
+
 /// A text in the shape of a secret.
 pub(super) struct Candidate<'a> {
     pub(super) text: &'a [u8],
@@ -43,13 +45,13 @@ impl<'a> Candidate<'a> {
 pub(super) struct Judged {
     pub(super) range: Range<usize>,
     pub(super) checksum: Option<bool>,
-    /// Nobody would use it as a secret.
-    pub(super) is_low: bool,
+    /// How sure the finding is at most, whatever its detector says.
+    pub(super) at_most: Confidence,
 }
 
 impl Judged {
     pub(super) fn found(range: Range<usize>) -> Self {
-        Self { range, checksum: None, is_low: false }
+        Self { range, checksum: None, at_most: Confidence::High }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A private key in PEM: behind its first line there is key material, and not only the line.
 
-use super::{Candidate, Judged, Validator};
+use super::{Candidate, Confidence, Judged, Validator};
 
 /// How much of the key must be there, in characters of base64.
 const LEAST: usize = 64;
@@ -15,7 +15,8 @@ impl Validator for PrivateKey {
         let body = candidate.text.get(begin..candidate.text.len().min(begin + LONGEST))?;
         let (material, end) = material(body);
         let range = candidate.range.start..if material >= LEAST { begin + end } else { candidate.range.end };
-        Some(Judged { is_low: material < LEAST, ..Judged::found(range) })
+        let at_most = if material < LEAST { Confidence::Low } else { Confidence::High };
+        Some(Judged { at_most, ..Judged::found(range) })
     }
 }
 

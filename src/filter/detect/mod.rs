@@ -15,7 +15,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 
 use filenames::FileNames;
-pub use socket::SocketDetector;
+pub use socket::{InForce, Ruling, SocketDetector};
 
 use super::{Refused, Rewrite};
 use crate::call::Denial;
@@ -40,10 +40,29 @@ pub struct Terms {
     pub limits: coding::Limits,
 }
 
+/// A part of a request that is searched as it comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamedPart {
+    /// The body, or what is sent over a WebSocket.
+    Body,
+    /// The fields behind it.
+    Trailers,
+}
+
+impl StreamedPart {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Trailers => "trailers",
+        }
+    }
+}
+
 /// Says what becomes of what is found in a body.
 pub trait Settle: fmt::Debug + Send + Sync {
     /// Takes a finding. Returns the denial that ends the body for it.
-    fn settle(&self, found: &StreamMatch) -> Option<Denial>;
+    fn settle(&self, part: StreamedPart, found: &StreamMatch) -> Option<Denial>;
 
     /// Takes the name of a file that is a part of the body. Returns the denial that ends the body for it.
     fn named(&self, file: &str) -> Option<Denial>;
@@ -153,24 +172,29 @@ impl BodyDetector {
         }
         let scanned = self.scanner.write(plain);
         let found = self.scanner.take_findings();
-        self.judge(&found, scanned)
+        self.judge(StreamedPart::Body, (&found, scanned))
     }
 
     fn scan_raw(&mut self, piece: &[u8]) -> Result<(), Refused> {
         let scanned = self.raw.write(piece);
         let found = self.raw.take_findings();
-        self.judge(&found, scanned)
+        self.judge(StreamedPart::Body, (&found, scanned))
     }
 
     fn flush_scanner(&mut self) -> Result<(), Refused> {
         let flushed = self.scanner.flush();
         let found = self.scanner.take_findings();
-        self.judge(&found, flushed)
+        self.judge(StreamedPart::Body, (&found, flushed))
     }
 
     /// Has policy decide about what was found, and ends the body for it.
-    fn judge(&self, found: &[StreamMatch], scanned: Result<(), BoundReached>) -> Result<(), Refused> {
-        let denials: Vec<Denial> = found.iter().filter_map(|found| self.terms.settle.settle(found)).collect();
+    fn judge(
+        &self,
+        part: StreamedPart,
+        (found, scanned): (&[StreamMatch], Result<(), BoundReached>),
+    ) -> Result<(), Refused> {
+        let settle = &self.terms.settle;
+        let denials: Vec<Denial> = found.iter().filter_map(|found| settle.settle(part, found)).collect();
         match denials.into_iter().next().or_else(|| scanned.err().map(bound_denial)) {
             Some(denial) => Err(Refused::Denied(denial)),
             None => Ok(()),
@@ -204,7 +228,7 @@ impl BodyDetector {
         self.flush_scanner()?;
         let flushed = self.raw.flush();
         let found = self.raw.take_findings();
-        self.judge(&found, flushed)?;
+        self.judge(StreamedPart::Body, (&found, flushed))?;
         self.release(true, out);
         Ok(())
     }
@@ -276,6 +300,16 @@ impl Rewrite for BodyDetector {
         }
         self.end_small()?;
         self.flush(out)
+    }
+
+    fn trailers(&mut self, trailers: &HeaderMap) -> Result<(), Refused> {
+        let mut scanner = StreamScanner::new(self.terms.search.clone());
+        let fields = trailers
+            .iter()
+            .flat_map(|(name, value)| [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\n"]);
+        let scanned = fields.into_iter().try_for_each(|piece| scanner.write(piece));
+        let scanned = scanned.and_then(|()| scanner.flush());
+        self.judge(StreamedPart::Trailers, (&scanner.take_findings(), scanned))
     }
 
     fn keeps_length(&self) -> bool {

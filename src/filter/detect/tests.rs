@@ -22,7 +22,7 @@ fn secret() -> String {
 struct Least(Option<Confidence>, Mutex<Vec<StreamMatch>>);
 
 impl Settle for Least {
-    fn settle(&self, found: &StreamMatch) -> Option<Denial> {
+    fn settle(&self, _: StreamedPart, found: &StreamMatch) -> Option<Denial> {
         self.1.lock().unwrap().push(found.clone());
         self.0.filter(|least| found.confidence >= *least)?;
         Some(Denial::builtin("outbound-exfiltration", "a secret"))

@@ -90,6 +90,9 @@ impl Stage {
             Ok(data) => self.release(|rewrite, pieces| rewrite.write(data, pieces)),
             Err(trailers) => {
                 self.finish()?;
+                if let Some(fields) = trailers.trailers_ref() {
+                    self.rewrite.trailers(fields)?;
+                }
                 self.released.push_back(trailers);
                 Ok(())
             }

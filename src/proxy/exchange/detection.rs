@@ -9,11 +9,11 @@ use http::HeaderMap;
 
 use crate::call::Denial;
 use crate::decision::Decision;
-use crate::detection::{Inspected, Inspection, SpreadValues, settle_named, settle_streamed};
+use crate::detection::{Inspected, Inspection, SpreadValues, settle_named, settle_streamed, unsearched};
 use crate::dlp::{Search, StreamMatch};
-use crate::event::Finding;
+use crate::event::{Finding, keep_worst};
 use crate::filter::Rewrite;
-use crate::filter::detect::{BodyDetector, Settle, SocketDetector, Terms};
+use crate::filter::detect::{BodyDetector, InForce, Ruling, Settle, SocketDetector, StreamedPart, Terms};
 use crate::name::host::Host;
 use crate::policy::Policy;
 use crate::proxy::Gateway;
@@ -26,8 +26,8 @@ const SMALL_DECODED: usize = 64 << 10;
 /// The search of a request to a host; none where policy allows secrets. `bytes` is how many its body has.
 pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Option<Inspection> {
     let bounds = (bytes, snapshot.settings.limits.decoded_body_bytes);
-    let inspection = Inspection::of(snapshot.policy(), snapshot.search()?, host, bounds);
-    Some(inspection.lacking(snapshot.credentials.missing().as_deref()))
+    let (search, missing) = snapshot.search_lacking()?;
+    Some(Inspection::of(snapshot.policy(), search, host, bounds).lacking(missing.as_deref()))
 }
 
 /// What was found in a body on its way. Clones share it.
@@ -47,24 +47,21 @@ impl StreamFindings {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn add(&self, findings: Vec<Finding>, recorded: Vec<Decision>) {
+    /// Keeps findings, and decisions about them. Returns the denial, if there is one.
+    fn keep(&self, findings: Vec<Finding>, decisions: impl IntoIterator<Item = Decision>) -> Option<Denial> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.findings.extend(findings);
-        kept.recorded.extend(recorded);
-    }
-
-    /// Keeps a finding. Returns the denial for it.
-    fn keep(&self, (finding, decision): (Finding, Option<Decision>)) -> Option<Denial> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.findings.push(finding);
-        let decision = decision?;
-        if decision.denies() {
-            return Some(decision.into());
+        keep_worst(&mut kept.findings);
+        let mut denial = None;
+        for decision in decisions {
+            if decision.denies() {
+                denial = denial.or_else(|| Some(decision.into()));
+            } else if decision.would_deny() && !kept.recorded.iter().any(|known| known.rule == decision.rule)
+            {
+                kept.recorded.push(decision);
+            }
         }
-        if decision.would_deny() && !kept.recorded.iter().any(|known| known.rule == decision.rule) {
-            kept.recorded.push(decision);
-        }
-        None
+        denial
     }
 }
 
@@ -79,16 +76,17 @@ struct StreamTerms {
 }
 
 impl Settle for StreamTerms {
-    fn settle(&self, found: &StreamMatch) -> Option<Denial> {
+    fn settle(&self, part: StreamedPart, found: &StreamMatch) -> Option<Denial> {
+        let found = (part.as_str(), found);
         let (finding, action, decision) = settle_streamed(&self.policy, &self.search, &self.host, found)?;
         self.metrics.dlp_finding(&finding.detector, action.as_str());
-        self.findings.keep((finding, decision))
+        self.findings.keep(vec![finding], decision)
     }
 
     fn named(&self, file: &str) -> Option<Denial> {
         let (finding, action, decision) = settle_named(&self.policy, file)?;
         self.metrics.dlp_finding(&finding.detector, action.as_str());
-        self.findings.keep((finding, decision))
+        self.findings.keep(vec![finding], decision)
     }
 
     fn small(&self, body: &[u8]) -> Option<Denial> {
@@ -97,6 +95,22 @@ impl Settle for StreamTerms {
 }
 
 impl StreamTerms {
+    fn of(
+        (snapshot, gateway): (&Snapshot, &Gateway),
+        host: &Host,
+        search: &Search,
+        findings: &StreamFindings,
+    ) -> Self {
+        Self {
+            policy: Arc::clone(snapshot.policy()),
+            search: search.clone(),
+            host: host.clone(),
+            findings: findings.clone(),
+            metrics: Arc::clone(&gateway.metrics),
+            spread: Arc::clone(&gateway.spread),
+        }
+    }
+
     /// Searches a small body together with those before it.
     fn search_small(&self, body: &[u8]) -> Option<Denial> {
         let bounds = (body.len(), SMALL_DECODED);
@@ -105,7 +119,7 @@ impl StreamTerms {
         let searched = inspection.small_body(body);
         let Inspected { findings, actions, recorded, .. } = inspection.take();
         actions.iter().for_each(|(detector, action)| self.metrics.dlp_finding(detector, action.as_str()));
-        self.findings.add(findings, recorded);
+        self.findings.keep(findings, recorded);
         searched.err()
     }
 }
@@ -119,11 +133,47 @@ impl fmt::Debug for StreamTerms {
 /// The search of what an agent sends over a WebSocket that is no model's, and what will be found; none where policy allows
 /// secrets.
 pub(crate) fn socket_detector(
-    from: (&Snapshot, &Gateway),
+    (snapshot, gateway): (&Arc<Snapshot>, &Arc<Gateway>),
     host: &Host,
 ) -> Option<(SocketDetector, StreamFindings)> {
-    let (search, settle, findings) = terms(from, host)?;
-    Some((SocketDetector::new(search, settle), findings))
+    let (search, findings) = (snapshot.search()?, StreamFindings::default());
+    let settle = Arc::new(StreamTerms::of((snapshot, gateway), host, &search, &findings));
+    let in_force = SocketTerms {
+        gateway: Arc::clone(gateway),
+        host: host.clone(),
+        findings: findings.clone(),
+        snapshot: Arc::clone(snapshot),
+        search: search.clone(),
+    };
+    Some((SocketDetector::new(Ruling { search, settle }, Box::new(in_force)), findings))
+}
+
+/// What an open WebSocket is searched for.
+struct SocketTerms {
+    gateway: Arc<Gateway>,
+    host: Host,
+    findings: StreamFindings,
+    snapshot: Arc<Snapshot>,
+    search: Search,
+}
+
+impl InForce for SocketTerms {
+    fn renewed(&mut self) -> Result<Option<Ruling>, Denial> {
+        let snapshot = self.gateway.snapshot();
+        // A policy that allows secrets lets go on whatever is found.
+        let (search, missing) = snapshot.search_lacking().unwrap_or_else(|| (self.search.clone(), None));
+        if Arc::ptr_eq(&snapshot, &self.snapshot) && search.generation() == self.search.generation() {
+            return Ok(None);
+        }
+        if let Some(missing) = missing {
+            let denial = self.findings.keep(Vec::new(), [unsearched(snapshot.policy(), &missing)]);
+            denial.map_or(Ok(()), Err)?;
+        }
+        let from = (&*snapshot, &*self.gateway);
+        let settle = Arc::new(StreamTerms::of(from, &self.host, &search, &self.findings));
+        (self.snapshot, self.search) = (snapshot, search.clone());
+        Ok(Some(Ruling { search, settle }))
+    }
 }
 
 /// The search of a body to no model, and what will be found; none where policy allows secrets.
@@ -132,28 +182,10 @@ pub(crate) fn body_detector(
     host: &Host,
     head: &HeaderMap,
 ) -> Option<(BodyDetector, StreamFindings)> {
-    let (search, settle, findings) = terms(from, host)?;
+    let (search, findings) = (from.0.search()?, StreamFindings::default());
+    let settle = Arc::new(StreamTerms::of(from, host, &search, &findings));
     let terms = Terms { search, settle, limits: from.0.coding_limits() };
     Some((BodyDetector::new(head, terms), findings))
-}
-
-/// What is searched for on the way to a host, who decides about it, and where it is told.
-fn terms(
-    (snapshot, gateway): (&Snapshot, &Gateway),
-    host: &Host,
-) -> Option<(Search, Arc<StreamTerms>, StreamFindings)> {
-    let policy = Arc::clone(snapshot.policy());
-    let search = snapshot.search()?;
-    let findings = StreamFindings::default();
-    let settle = Arc::new(StreamTerms {
-        policy,
-        search: search.clone(),
-        host: host.clone(),
-        findings: findings.clone(),
-        metrics: Arc::clone(&gateway.metrics),
-        spread: Arc::clone(&gateway.spread),
-    });
-    Some((search, settle, findings))
 }
 
 /// Searches a body to no model that was taken in whole.

@@ -338,7 +338,7 @@ impl Exchange<'_> {
         record: &mut Record,
     ) -> SocketTraffic {
         let (Some(model_request), facts) = asked else {
-            let from = (&*self.snapshot, &*self.session.gateway);
+            let from = (&self.snapshot, &self.session.gateway);
             let detector = detection::socket_detector(from, &origin.host).map(|(detector, findings)| {
                 record.streams(findings);
                 Box::new(detector)

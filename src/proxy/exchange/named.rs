@@ -33,12 +33,12 @@ pub(super) fn trace(head: &HeaderMap) -> Option<TraceParent> {
 }
 
 /// The organization that a request names.
-pub(super) fn organization_of_request(head: &HeaderMap) -> Option<Arc<str>> {
+pub(super) fn organization_of_request(head: &HeaderMap) -> Option<String> {
     organization(head, &ORGANIZATION_OF_REQUEST)
 }
 
 /// The organization that an answer names.
-pub(super) fn organization_of_answer(head: &HeaderMap) -> Option<Arc<str>> {
+pub(super) fn organization_of_answer(head: &HeaderMap) -> Option<String> {
     organization(head, &ORGANIZATION_OF_ANSWER)
 }
 
@@ -48,10 +48,10 @@ pub(super) fn request_id(head: &HeaderMap) -> Option<String> {
 }
 
 /// Of several values all, so that none hides behind another.
-fn organization(head: &HeaderMap, names: &[&str]) -> Option<Arc<str>> {
+fn organization(head: &HeaderMap, names: &[&str]) -> Option<String> {
     let values = names.iter().flat_map(|name| head.get_all(*name));
     let texts: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
-    (!texts.is_empty()).then(|| short(&texts.join(", ")).into())
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// A name as events have it.

@@ -29,9 +29,6 @@ use crate::telemetry::metrics::Timings;
 
 /// How many tool definitions an event has.
 const TOOLS: usize = 128;
-
-/// How many findings an event tells.
-const MOST_FINDINGS: usize = 32;
 /// What the events of an exchange say of its request.
 pub(crate) struct RecordedRequest<'a> {
     pub(crate) session: &'a Arc<str>,
@@ -107,9 +104,10 @@ impl Record {
             label: label.unwrap_or_else(|| Arc::clone(&session.label)),
             trace: named::trace(&parts.headers),
             destination: Arc::clone(&session.destination),
-            http: Http::request(&parts.method, &session.gateway.shown(parts.uri.path()), parts.version),
+            http: session.gateway.shown_head(parts),
             service: None,
-            organization: named::organization_of_request(&parts.headers),
+            organization: named::organization_of_request(&parts.headers)
+                .map(|named| short(&session.gateway.shown(&named)).into()),
             provider: None,
             conversation: None,
             usage: call::Usage::default(),
@@ -148,7 +146,7 @@ impl Record {
     /// Takes what was found in the request.
     pub(super) fn found(&mut self, findings: Vec<event::Finding>) {
         self.findings.extend(findings);
-        self.findings.truncate(MOST_FINDINGS);
+        event::keep_worst(&mut self.findings);
     }
 
     /// What was found in the request so far.
@@ -170,10 +168,9 @@ impl Record {
 
     /// What was found in a body on its way, since this was asked last. Emits what is only recorded of it.
     fn streamed(&self) -> Vec<event::Finding> {
-        let Streamed { mut findings, recorded } =
+        let Streamed { findings, recorded } =
             self.streamed.as_ref().map(StreamFindings::take).unwrap_or_default();
         self.emit_audits(recorded);
-        findings.truncate(MOST_FINDINGS);
         findings
     }
 
@@ -290,8 +287,7 @@ impl Record {
                 self.session.gateway.metrics.shell_call(opaque);
             }
             let id = note.event;
-            note.name = self.session.gateway.shown(&note.name).into_owned();
-            let call = event::ToolCall::from(note);
+            let call = event::ToolCall::from(note.map_names(|name| gateway.shown(&name).into_owned()));
             for (id, kind, decision) in std::iter::once((id, Kind::ToolCall, decision))
                 .chain(audited.into_iter().map(|decision| (fresh_id(), Kind::Policy, decision)))
             {
@@ -462,7 +458,7 @@ impl Record {
         if let Some(provider) = &mut self.provider {
             provider.request_id = named::request_id(head);
             if let Some(organization) = named::organization_of_answer(head) {
-                provider.organization = Some(organization);
+                provider.organization = Some(short(&self.session.gateway.shown(&organization)).into());
             }
         }
         self.head = Some(Instant::now());

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::Instant;
 
 use super::conversation::Conversation;
 use super::head;
@@ -130,8 +131,10 @@ impl Socket {
         let limits = &gateway.snapshot().settings.limits;
         let rooms = [(); 2].map(|()| gateway.budget.unread(limits));
         let begun = match &traffic {
-            SocketTraffic::Bytes { .. } => None,
-            SocketTraffic::Conversation(conversation) => Some(Arc::clone(&conversation.snapshot)),
+            SocketTraffic::Bytes { detector, .. } => Begun::Bytes { is_searched: detector.is_some() },
+            SocketTraffic::Conversation(conversation) => {
+                Begun::Conversation(Arc::clone(&conversation.snapshot))
+            }
         };
         let both = async {
             match &mut traffic {
@@ -152,7 +155,7 @@ impl Socket {
             }
         };
         let idle = gateway.snapshot().settings.timeouts.stream_idle;
-        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, begun.as_deref());
+        let is_allowed = || is_still_allowed(&gateway.snapshot(), &origin, &begun);
         let (closed, reason) = counts.until_over(both, idle, gateway.replaced(), is_allowed).await;
         record.socket_ended(counts.received(), reason);
         closed
@@ -221,17 +224,21 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut chunks = Vec::new();
+    let (mut chunks, mut holding) = (Vec::new(), None);
     loop {
         let mut read = bytes::BytesMut::new();
         let reading = read_some(from, &mut read, &mut room);
         let is_holding = rewrite.as_ref().is_some_and(|rewrite| rewrite.is_holding());
-        let count = if is_holding {
+        // More that comes does not make it longer.
+        holding = is_holding.then(|| holding.unwrap_or_else(|| Instant::now() + LONGEST_HELD));
+        let count = match holding {
             // A read that is given up has read nothing.
-            tokio::time::timeout(LONGEST_HELD, reading).await.ok().transpose()?
-        } else {
-            Some(reading.await?)
+            Some(until) => tokio::time::timeout_at(until, reading).await.ok().transpose()?,
+            None => Some(reading.await?),
         };
+        if count.is_none() {
+            holding = None;
+        }
         let ended = count == Some(0);
         match (&mut rewrite, count) {
             (None, _) => chunks.push(read.freeze()),
@@ -251,18 +258,28 @@ where
     }
 }
 
-/// Whether the policy in force still allows a WebSocket. `begun` is the snapshot under which a conversation began.
-fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, begun: Option<&Snapshot>) -> bool {
+/// How a WebSocket began.
+enum Begun {
+    Bytes { is_searched: bool },
+    Conversation(Arc<Snapshot>),
+}
+
+/// Whether the policy in force still allows a WebSocket.
+fn is_still_allowed(snapshot: &Snapshot, origin: &Origin, begun: &Begun) -> bool {
     let protocol = if origin.tls { Protocol::Tls } else { Protocol::Http };
     let (name, address) = (origin.host.name(), origin.host.ip());
     let flow = Flow { name, address, port: origin.port, protocol };
     match snapshot.destination(&flow).action {
         Action::Inspect(inspection) => match begun {
             // The policy in force decides about each message, but its guard was made under the first one.
-            Some(begun) => !snapshot.policy().provider_state().denies() && snapshot.guards_like(begun),
-            None => {
+            Begun::Conversation(begun) => {
+                !snapshot.policy().provider_state().denies() && snapshot.guards_like(begun)
+            }
+            Begun::Bytes { is_searched } => {
                 let at_provider = provider::spoken_at(name, inspection.provider()).is_some();
-                !inspection.upgrade(at_provider).denies()
+                // Its messages may be compressed where nothing was searched for, so that nothing can be found from now on.
+                let may_be_searched = *is_searched || snapshot.search().is_none();
+                may_be_searched && !inspection.upgrade(at_provider).denies()
             }
         },
         Action::Tunnel { .. } => snapshot.policy().audit_only(),

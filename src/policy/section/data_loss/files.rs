@@ -62,13 +62,17 @@ impl NamedFile {
         group(path)
     }
 
-    /// Whether a text may name one: a first look.
+    /// Whether a text may name one: a first look. Shells take quotes and backslashes out of a name.
     pub fn may_stand_in(text: &[u8]) -> bool {
         static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
             let words = FILES.iter().chain(ENDINGS).chain(DIRECTORIES).chain(&["environ", "\\u"]);
             AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
         });
-        WORDS.as_ref().is_none_or(|words| words.is_match(text))
+        let is_sign = |byte: &u8| matches!(byte, b'\'' | b'"' | b'\\');
+        WORDS.as_ref().is_none_or(|words| {
+            let bare = || text.iter().copied().filter(|byte| !is_sign(byte)).collect::<Vec<u8>>();
+            words.is_match(text) || words.is_match(&bare())
+        })
     }
 
     /// The kind of its findings, and the word in policies.
@@ -200,5 +204,15 @@ mod tests {
         ] {
             assert_eq!(group(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_first_look_sees_a_name_in_which_a_shell_has_quotes() {
+        for text in
+            [r#"{"command":"cat .e''nv"}"#, r#"{"command":"cat .e\\nv"}"#, r#"{"command":"cat \".e\"nv"}"#]
+        {
+            assert!(NamedFile::may_stand_in(text.as_bytes()), "{text}");
+        }
+        assert!(!NamedFile::may_stand_in(br#"{"command":"cat 'a' \"b\""}"#));
     }
 }
