@@ -12,6 +12,7 @@ pub mod cli;
 pub mod command;
 pub mod version;
 
+mod block;
 pub mod call;
 mod canary;
 mod clients;

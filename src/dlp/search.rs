@@ -6,6 +6,11 @@ use super::known::KnownValues;
 use super::{BoundReached, Budget, Detector, Detectors, Match, Sight};
 use crate::secret::LEAST;
 
+/// How many bytes a character of a known value may have where it is written as an escape: `\\U0000002d` has ten.
+const LONGEST_SPELLING: usize = 10;
+/// So many bytes of a text at the most are looked at again. A longer value is found where it is written shorter.
+const MOST_WRITTEN: usize = 64 << 10;
+
 /// The detectors and the known values of one moment. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -46,7 +51,9 @@ impl Search {
 
     /// How much of a text that has gone on is looked at again with what follows it, at least.
     pub(super) fn longest_known(&self) -> usize {
-        self.known.as_ref().map_or(0, |known| known.longest())
+        self.known
+            .as_ref()
+            .map_or(0, |known| known.longest().saturating_mul(LONGEST_SPELLING).min(MOST_WRITTEN))
     }
 
     /// Tells apart the known values of one gateway, one after the other.

@@ -78,6 +78,20 @@ impl KeyForm {
         want == byte || (self.folds && want.eq_ignore_ascii_case(&byte))
     }
 
+    /// Tells every two bytes that may follow each other in it as they are.
+    pub(super) fn pairs(&self, mut tell: impl FnMut(u8, u8)) {
+        let cases = |byte: u8| {
+            let other =
+                if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() };
+            [byte, if self.folds { other } else { byte }]
+        };
+        for pair in self.text.windows(2) {
+            for one in cases(pair[0]) {
+                cases(pair[1]).into_iter().for_each(|other| tell(one, other));
+            }
+        }
+    }
+
     /// Every byte that may stand in it as it is.
     pub(super) fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
         let both = |byte: &u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];

@@ -4,19 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use memchr::{memchr2_iter, memchr3_iter};
-
+use super::Secret;
 use super::forms::{KeyForm, forms, once, plain};
+use super::sieve::{KNOWN, Sieve};
 use super::spelling::{Spelled, is_introducer, spellings};
-use super::{LEAST, Secret};
+use crate::block::{BLOCK, blocks, mask_of};
 
-/// How many bytes of a form the first look knows. A candidate is then compared in full. No form is shorter, since no
-/// key is.
-const PREFIX: usize = LEAST;
-/// How many bytes the first look takes at once.
-const GRAM: usize = 3;
-/// How many grams the table tells apart.
-const TABLE: usize = 1 << 15;
+/// No form is shorter than what the first look knows of it, since no key is.
+const _: () = assert!(KNOWN <= super::LEAST);
 /// How many line breaks and the like may stand between two characters of a form.
 const GAPS: usize = 4;
 
@@ -26,11 +21,11 @@ pub struct SecretMatcher {
     forms: Vec<KeyForm>,
     /// Where the forms begin whose first byte is this or a greater one, in lower case.
     buckets: Box<[usize; 257]>,
-    /// For each gram, how far it is from the end of a form's prefix at least (Wu and Manber, "A fast algorithm for
-    /// multi-pattern searching", 1994): so far the search can skip.
-    skips: Box<[u8]>,
-    /// The bytes with which a form or a spelling begins.
+    sieve: Sieve,
+    /// The bytes with which a form begins.
     begins: [bool; 256],
+    /// Two bytes that follow each other in a form.
+    pairs: Box<[bool; 1 << 16]>,
     /// The bytes that stand in a form as they are.
     words: [bool; 256],
     /// Those bytes, and the ones that spellings are made of.
@@ -65,9 +60,10 @@ impl SecretMatcher {
         forms.sort_by_key(Self::bucket);
         let mut matcher = Self {
             buckets: Box::new([0; 257]),
-            skips: vec![(PREFIX - GRAM + 1) as u8; TABLE].into_boxed_slice(),
+            sieve: Sieve::of(forms.iter().map(KeyForm::text)),
             words: [false; 256],
             begins: [false; 256],
+            pairs: Box::new([false; 1 << 16]),
             stuff: [false; 256],
             shortest: forms.iter().map(|form| form.text().len()).min().unwrap_or(usize::MAX),
             longest: forms.iter().map(|form| form.text().len()).max().unwrap_or_default(),
@@ -75,10 +71,7 @@ impl SecretMatcher {
         };
         for form in &matcher.forms {
             matcher.buckets[usize::from(Self::bucket(form)) + 1] += 1;
-            for (far, gram) in form.text()[..PREFIX].windows(GRAM).rev().enumerate() {
-                let skip = &mut matcher.skips[slot(gram)];
-                *skip = (*skip).min(far as u8);
-            }
+            form.pairs(|one, other| matcher.pairs[pair(one, other)] = true);
             form.bytes().for_each(|byte| matcher.words[usize::from(byte)] = true);
             let first = Self::bucket(form);
             matcher.begins[usize::from(first)] = true;
@@ -88,7 +81,6 @@ impl SecretMatcher {
             matcher.buckets[i + 1] += matcher.buckets[i];
         }
         for (byte, is_stuff) in (0..=u8::MAX).zip(&mut matcher.stuff) {
-            matcher.begins[usize::from(byte)] |= is_introducer(byte);
             let is_spelled = is_introducer(byte) || matches!(byte, b'#' | b';' | b'{' | b'}');
             *is_stuff = matcher.words[usize::from(byte)] || byte.is_ascii_alphanumeric() || is_spelled;
         }
@@ -137,43 +129,34 @@ impl SecretMatcher {
         if self.is_empty() {
             return None;
         }
-        let mut at = from;
-        while let Some(gram) = text.get(at + PREFIX - GRAM..at + PREFIX) {
-            match self.skips[slot(gram)] {
-                // The gram may end a prefix here; `judge` compares in full.
-                0 if self.begins[usize::from(text[at])] => return Some(at),
-                0 => at += 1,
-                skip => at += usize::from(skip),
-            }
-        }
-        None
+        self.sieve.next(text, from)
     }
 
-    /// The parts of a text in which a form could stand with a character spelled or a line broken. Wherever else one
-    /// stands, it is known by its first bytes.
+    /// The places of a text at which a form could begin that has a character spelled or a line broken, of which the first is
+    /// the one behind these places. Wherever else one begins, it is known by its first bytes.
     fn spelled(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let (mut runs, mut known): (Vec<Range<usize>>, usize) = (Vec::new(), 0);
-        let mut escapes = memchr3_iter(b'%', b'&', b'\\', text).peekable();
-        let mut breaks = memchr2_iter(b'=', b'\n', text).peekable();
-        loop {
-            let at = match (escapes.peek().copied(), breaks.peek().copied()) {
-                (Some(escape), Some(other)) => escape.min(other),
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => break,
-            };
-            if escapes.next_if_eq(&at).is_none() {
-                breaks.next();
-            }
-            if at < known || !self.joins(text, at) {
-                continue;
-            }
-            let run = self.run(text, at);
-            known = run.end;
-            if run.len() >= self.shortest {
-                runs.push(run);
+        let mut starts = Vec::new();
+        for (number, block) in blocks(text).enumerate() {
+            let mut signs = signs_of(&block);
+            while signs != 0 {
+                starts.extend(self.starts(text, number * BLOCK + signs.trailing_zeros() as usize));
+                signs &= signs - 1;
             }
         }
-        runs
+        starts
+    }
+
+    /// The places at which a form could begin of which the first escape or line break is this one.
+    fn starts(&self, text: &[u8], at: usize) -> Option<Range<usize>> {
+        let is_two = text[at] == b'\n' && at > 0 && text[at - 1] == b'\r';
+        let first = if is_two { at - 1 } else { at };
+        if !self.joins(text, first) {
+            return None;
+        }
+        // A key may have the sign itself.
+        let is_word = |byte: &&u8| self.words[usize::from(**byte)];
+        let before = text[..first].iter().rev().take(self.longest).take_while(is_word).count();
+        Some(first - before..first + 1)
     }
 
     /// The end of a text, in which a form could begin that goes on behind it. One with a character spelled may be longer,
@@ -183,39 +166,45 @@ impl SecretMatcher {
         text.len() - tail.count()..text.len()
     }
 
-    /// Whether the escape or line break at a place could be inside a form.
+    /// Whether the escape or line break at a place could be the first one inside a form.
     fn joins(&self, text: &[u8], at: usize) -> bool {
         let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        if text[at] == b'\n' {
+        let before = at.checked_sub(1).and_then(|before| text.get(before)).copied();
+        if is_break(&text[at]) {
             // More line breaks than a form may have in a row join nothing, however many there are: a break is two bytes.
-            let before = text[..at].iter().rev().take(2 * GAPS + 1).find(|byte| !is_break(byte));
-            let behind = text[at..].iter().take(GAPS + 1).find(|byte| !is_break(byte));
-            return [before, behind]
-                .iter()
-                .all(|byte| byte.is_some_and(|byte| self.words[usize::from(*byte)]));
+            let behind = text[at..].iter().take(2 * GAPS).find(|byte| !is_break(byte));
+            return before.zip(behind).is_some_and(|(before, behind)| self.follows(before, *behind));
+        }
+        if !may_spell(text[at], text.get(at + 1).copied()) {
+            return false;
         }
         let mut joins = false;
-        let is_cut = spellings(&text[at..], &mut |spelled| match spelled {
-            Spelled::Byte(byte, _) => joins |= self.words[usize::from(byte)],
-            Spelled::Gap(_) => joins = true,
+        let is_cut = spellings(&text[at..], &mut |spelled| {
+            joins |= match spelled {
+                Spelled::Byte(byte, _) => {
+                    self.begins[usize::from(byte)] || before.is_some_and(|before| self.follows(before, byte))
+                }
+                Spelled::Gap(length) => {
+                    let behind = text.get(at + length).copied();
+                    before.is_some_and(|before| behind.is_none_or(|behind| self.follows(before, behind)))
+                }
+            };
         });
         joins || is_cut
     }
 
-    /// The part of the text around a place in which every byte can belong to a form or a spelling.
-    fn run(&self, text: &[u8], at: usize) -> Range<usize> {
-        let is_stuff = |byte: &&u8| self.stuff[usize::from(**byte)];
-        let before = text[..at].iter().rev().take_while(is_stuff).count();
-        let behind = text[at..].iter().take_while(is_stuff).count();
-        at - before..at + behind
+    /// Whether a byte of a form could stand there, and then this one, or what is written for the next one.
+    fn follows(&self, before: u8, behind: u8) -> bool {
+        let is_spelled = is_introducer(behind) && self.words[usize::from(before)];
+        is_spelled || self.pairs[pair(before, behind)]
     }
 
     /// The longest form that stands at the start of `rest`, and whether one may go on behind it.
     fn judge(&self, rest: &[u8], start: usize) -> [Option<KeyMatch>; 2] {
         let Some(&first) = rest.first() else { return [None; 2] };
-        if let Some(gram) = rest.get(..GRAM)
-            && !gram.iter().any(|byte| is_introducer(*byte))
-            && usize::from(self.skips[slot(gram)]) > PREFIX - GRAM
+        if let Some(first) = rest.get(..KNOWN)
+            && !first.iter().any(|byte| is_introducer(*byte))
+            && !self.sieve.may_begin(rest, 0)
         {
             return [None; 2];
         }
@@ -304,10 +293,29 @@ fn step(form: &KeyForm, want: u8, at: (&[u8], usize), gaps: usize, next: &mut Ve
     is_cut || goes_on
 }
 
-/// A gram's place in the table. The case of letters makes no difference.
-fn slot(gram: &[u8]) -> usize {
-    let gram = gram.iter().fold(0_u32, |all, byte| all << 8 | u32::from(byte | 0x20));
-    (gram.wrapping_mul(0x9e37_79b1) >> 17) as usize & (TABLE - 1)
+/// The bytes of a block that may begin a spelling; of two bytes that break a line, the second.
+fn signs_of(block: &[u8; BLOCK]) -> u64 {
+    // Compared by their distance, since of comparisons compilers make a test of bits that is no wide instruction.
+    mask_of(block, |byte| {
+        let far = |sign: u8| byte ^ sign;
+        1 - far(b'%').min(far(b'&')).min(far(b'\\')).min(far(b'=')).min(far(b'\n')).min(1)
+    })
+}
+
+/// Whether a spelling may begin with these two bytes.
+fn may_spell(one: u8, other: Option<u8>) -> bool {
+    let Some(other) = other else { return true };
+    match one {
+        b'%' => other.is_ascii_hexdigit() || other == b'u',
+        b'=' => other.is_ascii_hexdigit() || matches!(other, b'\r' | b'\n'),
+        b'&' => other.is_ascii_alphabetic() || other == b'#',
+        _ => true,
+    }
+}
+
+/// The place of two bytes in the table of pairs.
+fn pair(one: u8, other: u8) -> usize {
+    usize::from(one) << 8 | usize::from(other)
 }
 
 impl Default for SecretMatcher {
@@ -315,3 +323,7 @@ impl Default for SecretMatcher {
         Self::new(&[])
     }
 }
+
+#[cfg(test)]
+#[path = "matcher_tests.rs"]
+mod tests;

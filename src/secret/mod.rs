@@ -3,6 +3,7 @@
 
 mod forms;
 mod matcher;
+mod sieve;
 mod spelling;
 
 use std::fmt;

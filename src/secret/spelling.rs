@@ -64,7 +64,8 @@ impl<F: FnMut(Spelled)> Reader<'_, F> {
             return self.number(if is_hex { 3 } else { 2 }, if is_hex { 16 } else { 10 });
         }
         let name = &self.rest[1..];
-        for (known, byte) in NAMED {
+        let first = |known: &str| known.as_bytes().first() == name.first() || name.is_empty();
+        for (known, byte) in NAMED.iter().filter(|(known, _)| first(known)) {
             if name.starts_with(known.as_bytes()) {
                 self.ended(*byte, 1 + known.len());
             } else if known.as_bytes().starts_with(name) {

@@ -254,3 +254,23 @@ fn a_stream_goes_on_behind_any_number_of_findings() {
     }
     assert!(scanner.known.len() < 256);
 }
+
+#[test]
+fn a_known_value_that_is_written_in_escapes_does_not_leave_in_pieces() {
+    let value = "Zx9-".repeat(500);
+    let secrets = vec![Arc::new(crate::secret::Secret::parse(value.as_bytes()).unwrap())];
+    let known = crate::dlp::KnownValue { id: "value:long".to_owned(), home: Vec::new(), secrets };
+    let known = Arc::new(crate::dlp::KnownValues::new(vec![known], 1));
+    let written: String = value.bytes().map(|byte| format!("&#x{byte:04x};")).collect();
+    let mut scanner = StreamScanner::new(Search::new(Arc::clone(&DETECTORS), known));
+    let (mut gone, mut found) = (0, Vec::new());
+    for piece in written.as_bytes().chunks(1_000) {
+        scanner.write(piece).unwrap();
+        found.extend(scanner.take_findings());
+        if found.is_empty() {
+            gone = scanner.released();
+        }
+    }
+    assert!(gone < written.len() as u64);
+    assert_eq!(found.iter().map(|found| found.detector.as_str()).collect::<Vec<_>>(), ["value:long"]);
+}
