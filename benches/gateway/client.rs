@@ -63,7 +63,7 @@ impl Client {
             proxy,
             http1: TlsConnector::from(pki.client("http/1.1")),
             http2: TlsConnector::from(pki.client("h2")),
-            question: vec![b'q'; QUESTION].into(),
+            question: question().into(),
         })
     }
 
@@ -109,6 +109,14 @@ impl Client {
     pub(crate) fn question(&self) -> Body {
         Body::text(self.question.clone())
     }
+}
+
+/// A small request of prose, as JSON.
+fn question() -> String {
+    const WORDS: &str = "Look at the failing test again, and say which of the three calls comes too early. ";
+    let (before, behind) = (r#"{"model":"bench","messages":[{"role":"user","content":""#, r#""}]}"#);
+    let words: String = WORDS.chars().cycle().take(QUESTION - before.len() - behind.len()).collect();
+    format!("{before}{words}{behind}")
 }
 
 /// Asks for the IPv4 address of a name (RFC 1035, section 4): the answer's last four bytes.

@@ -62,7 +62,7 @@ fn sent(body: &[u8]) -> Option<(Vec<u8>, bool)> {
     let head = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
     let host = Host::parse("api.anthropic.com").expect("it is a host");
     let search = Search::from(Arc::clone(POLICY.detectors()?));
-    let mut inspection = Inspection::of(&POLICY, search, &host, (body.len(), 1 << 20)).of_model(true, None);
+    let mut inspection = Inspection::of(&POLICY, search, &host, (body.len(), 1 << 20)).of_model(true);
     let detection: &mut dyn Detection = &mut inspection;
     let (limits, blocked) = (Limits { depth: 64, nodes: 10_000 }, BlockedCalls::new(1));
     let terms: &dyn Terms = POLICY.as_ref();

@@ -15,8 +15,10 @@ pub(super) enum Way {
     /// As JSON writes it.
     Whole,
     Sealed,
-    /// As it is.
+    /// As it is, for an event: what is of confidence Low is no finding.
     Name,
+    /// A part of a head.
+    Part,
 }
 
 /// Texts in which nothing was found under one policy.

@@ -2,12 +2,15 @@
 
 use http::request::Parts;
 
-use super::{Inspection, Settled, Site};
+use super::clean::Way;
+use super::{Inspection, Searched, Settled, Site};
 use crate::call::Denial;
 use crate::dlp::Sight;
 use crate::policy::data_loss::FindingPlace;
 use crate::provider::request::is_plain;
 
+/// The longest part of a head that is remembered, in bytes.
+const MOST_REMEMBERED: usize = 1 << 10;
 /// Words in the names of fields in which requests authenticate.
 const CARRIERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
 
@@ -73,9 +76,19 @@ impl Inspection {
         if text.len() < self.terms.shortest() {
             return Ok(Vec::new());
         }
+        // Most of a head stood in the one before.
+        let clean = self.clean.as_ref().filter(|_| text.len() <= MOST_REMEMBERED);
+        let key = clean.map(|clean| clean.key(text, (self.terms.generation(), Way::Part)));
+        if self.is_clean(key) {
+            return Ok(Vec::new());
+        }
         let described = || described.to_owned();
         let site = Site { place, role: None, tool: None, location, described: &described };
-        self.search(text, Sight::Whole, &site)
+        let Searched { settled, is_clean } = self.search(text, Sight::Whole, &site)?;
+        if is_clean {
+            self.remember(key);
+        }
+        Ok(settled)
     }
 }
 

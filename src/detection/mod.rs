@@ -93,6 +93,13 @@ struct Settled {
     action: FindingAction,
 }
 
+/// What the search of a text came to.
+struct Searched {
+    settled: Vec<Settled>,
+    /// Whether nothing was found, allowed or not.
+    is_clean: bool,
+}
+
 impl Inspection {
     /// The search of a request to a host. `bytes` is how many its body has, of which `most` are decoded.
     pub fn of(policy: &Arc<Policy>, terms: Search, host: &Host, (bytes, most): (usize, usize)) -> Self {
@@ -114,8 +121,14 @@ impl Inspection {
 
     /// The same for a request to a model. `is_vouched`: it has a key of the gateway's.
     #[must_use]
-    pub fn of_model(self, is_vouched: bool, clean: Option<Arc<CleanTexts>>) -> Self {
-        Self { is_vouched, clean, ..self }
+    pub fn of_model(self, is_vouched: bool) -> Self {
+        Self { is_vouched, ..self }
+    }
+
+    /// The same, which passes over texts in which nothing was found before.
+    #[must_use]
+    pub fn passing_over(self, clean: Arc<CleanTexts>) -> Self {
+        Self { clean: Some(clean), ..self }
     }
 
     /// The same for a request to a host that is no model's.
@@ -140,13 +153,13 @@ impl Inspection {
     }
 
     /// Searches a text.
-    fn search(&mut self, text: &[u8], sight: Sight, site: &Site<'_>) -> Result<Vec<Settled>, Denial> {
+    fn search(&mut self, text: &[u8], sight: Sight, site: &Site<'_>) -> Result<Searched, Denial> {
         let terms = self.terms.clone();
         let mut found = Vec::new();
         let searched = terms.scan(text, sight, &mut self.budget, &mut found);
         let settled = found.iter().filter_map(|found| self.settle(found, site)).collect();
         searched.map_err(bound)?;
-        Ok(settled)
+        Ok(Searched { settled, is_clean: found.is_empty() })
     }
 
     /// Searches the small values of a body to no model, together with those of the requests before it.

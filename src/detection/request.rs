@@ -95,14 +95,14 @@ impl Inspection {
             location: &|| text.place.to_string(),
             described: &|| described(text, tool),
         };
-        self.search(words.as_bytes(), sight, &site)
+        Ok(self.search(words.as_bytes(), sight, &site)?.settled)
     }
 
-    fn is_clean(&self, key: Option<u128>) -> bool {
+    pub(super) fn is_clean(&self, key: Option<u128>) -> bool {
         key.is_some_and(|key| self.clean.as_ref().is_some_and(|clean| clean.has(key)))
     }
 
-    fn remember(&self, key: Option<u128>) {
+    pub(super) fn remember(&self, key: Option<u128>) {
         if let (Some(key), Some(clean)) = (key, &self.clean) {
             clean.add(key);
         }

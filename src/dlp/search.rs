@@ -6,8 +6,8 @@ use super::known::KnownValues;
 use super::{BoundReached, Budget, Detector, Detectors, Match, Sight};
 use crate::secret::LEAST;
 
-/// How many bytes a character of a known value may have where it is written as an escape: `\\U0000002d` has ten.
-const LONGEST_SPELLING: usize = 10;
+/// How many bytes a character of a known value may have where it is written as an escape: `&#x000000002d;` has 14.
+const LONGEST_SPELLING: usize = 14;
 /// So many bytes of a text at the most are looked at again. A longer value is found where it is written shorter.
 const MOST_WRITTEN: usize = 64 << 10;
 

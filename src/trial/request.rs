@@ -185,7 +185,7 @@ impl Trial<'_> {
         self.check_length(body)?;
         let blocked = BlockedCalls::new(1);
         let mut inspection =
-            self.inspection(host, body.len()).map(|inspection| inspection.of_model(is_vouched, None));
+            self.inspection(host, body.len()).map(|inspection| inspection.of_model(is_vouched));
         let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let (bounded, terms) = ((body, self.bounds.json), (self.policy.as_ref() as &dyn Terms, &blocked));
         let edited = request::read(adapter, asked, bounded, terms, detection);

@@ -27,7 +27,8 @@ const SMALL_DECODED: usize = 64 << 10;
 pub(crate) fn inspection(snapshot: &Snapshot, host: &Host, bytes: usize) -> Option<Inspection> {
     let bounds = (bytes, snapshot.settings.limits.decoded_body_bytes);
     let (search, missing) = snapshot.search_lacking()?;
-    Some(Inspection::of(snapshot.policy(), search, host, bounds).lacking(missing.as_deref()))
+    let inspection = Inspection::of(snapshot.policy(), search, host, bounds);
+    Some(inspection.passing_over(snapshot.clean_texts()).lacking(missing.as_deref()))
 }
 
 /// What was found in a body on its way. Clones share it.

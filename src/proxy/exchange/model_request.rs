@@ -168,8 +168,7 @@ impl RequestReader<'_> {
         let adapter = crate::provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
         let inspection = detection::inspection(self.snapshot, self.host, body.len());
-        let clean = || Some(self.snapshot.clean_texts());
-        let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched, clean()));
+        let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched));
         let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let policy = self.snapshot.policy().as_ref();
         let drafted = request::read(adapter, asked, (body, limits), (policy, blocked), detection);
