@@ -12,7 +12,6 @@ pub mod cli;
 pub mod command;
 pub mod version;
 
-mod block;
 pub mod call;
 mod canary;
 mod clients;

@@ -30,6 +30,10 @@ pub struct KnownValue {
     pub secrets: Vec<Arc<Secret>>,
 }
 
+/// How many bytes of text stand for one of a value at most where it is written with entities (`&lowbar;`) or in UTF-32.
+/// More are zeros in front of numbers, and line breaks beside others.
+const WRITTEN: usize = 8;
+
 /// Values that are known, ready to be searched for.
 pub struct KnownValues {
     values: Vec<(Detector, SecretMatcher)>,
@@ -54,9 +58,10 @@ impl KnownValues {
         Self { values: values.collect(), all, longest, generation }
     }
 
-    /// The length of the longest value, in bytes.
-    pub(super) fn longest(&self) -> usize {
-        self.longest
+    /// How many bytes of a text the longest value takes at most, in each form and in all usual spellings: 128 KiB, since no
+    /// value has more than 16 KiB.
+    pub(super) fn longest_written(&self) -> usize {
+        self.longest * WRITTEN
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -65,6 +70,11 @@ impl KnownValues {
 
     pub(super) fn detectors(&self) -> impl Iterator<Item = &Detector> {
         self.values.iter().map(|(detector, _)| detector)
+    }
+
+    /// Whether a value stands in a text.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        wholes(&self.all, text).next().is_some()
     }
 
     /// Adds the values that stand in a layer.
@@ -145,7 +155,7 @@ fn rot13(value: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Budget, Detectors, Match, Search, Sight};
+    use super::super::{Budget, Detectors, Match, Search, Sight, StreamScanner};
     use super::*;
 
     fn search() -> Search {
@@ -179,5 +189,58 @@ mod tests {
     fn of_values_that_stand_in_each_other_all_are_found() {
         let of = |id: &str| (id.to_owned(), 0..22);
         assert_eq!(found("blue-bicycle-on-monday"), [of("value:a"), of("value:b")]);
+    }
+
+    #[test]
+    fn a_value_is_found_in_a_text_that_is_too_short_for_the_detectors() {
+        let values = vec![KnownValue {
+            id: "value:short".to_owned(),
+            home: Vec::new(),
+            secrets: vec![Arc::new(Secret::parse(b"ab-cdefg").unwrap())],
+        }];
+        let search = Search::new(Arc::clone(Detectors::shared()), Arc::new(KnownValues::new(values, 1)));
+        for text in
+            ["ab-cdefg", "AB-CDEFG;", "ab%2Dcdefg", "ab\\u002dcdefg", "\\u002561b-cdefg", "ab=2Dcdefg"]
+        {
+            let mut found = Vec::new();
+            search
+                .scan(text.as_bytes(), Sight::Whole, &mut Budget::of(text.len(), 1 << 20), &mut found)
+                .unwrap();
+            assert!(!found.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_comes_in_pieces_is_found_in_each_usual_spelling() {
+        let value: String = "Ab1-_xY2.".chars().cycle().take(1_500).collect();
+        let known = KnownValue {
+            id: "value:long".to_owned(),
+            home: Vec::new(),
+            secrets: vec![Arc::new(Secret::parse(value.as_bytes()).unwrap())],
+        };
+        let search = Search::new(Arc::clone(Detectors::shared()), Arc::new(KnownValues::new(vec![known], 1)));
+        let ways: [fn(char) -> String; 6] = [
+            String::from,
+            |written| format!("{written}\0\0\0"),
+            |written| format!("&#x{:02x};", u32::from(written)),
+            |written| format!("&#0{};", u32::from(written)),
+            |written| format!("\\u{{{:x}}}", u32::from(written)),
+            |written| {
+                if written == '_' { "&lowbar;".to_owned() } else { format!("&#{};", u32::from(written)) }
+            },
+        ];
+        for way in ways {
+            let text = format!("before {} after", value.chars().map(way).collect::<String>());
+            for length in [700, 5_000, text.len()] {
+                let mut scanner = StreamScanner::new(search.clone());
+                scanner.begin(false);
+                for piece in text.as_bytes().chunks(length) {
+                    scanner.write(piece).unwrap();
+                }
+                scanner.flush().unwrap();
+                let found = scanner.take_findings();
+                assert!(found.iter().any(|found| found.detector == "value:long"), "{length} {}", &text[..40]);
+            }
+        }
     }
 }

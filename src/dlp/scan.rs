@@ -117,7 +117,6 @@ impl Detectors {
         let Room { runs, next, secrets } = room;
         tokens(text, runs);
         next.clear();
-        next.resize(self.all.len(), 0);
         secrets.clear();
         let mut layer = Layer { text, rigid_alone, next, secrets, turned: Vec::new() };
         for anchor in self.texts.automaton.find_iter(text) {
@@ -178,6 +177,10 @@ impl Detectors {
     }
 
     fn judge<'d>(&'d self, layer: &mut Layer<'_, 'd, '_>, number: usize, anchor: Range<usize>) {
+        // Most layers have nothing to judge, and need no room for it.
+        if layer.next.is_empty() {
+            layer.next.resize(self.all.len(), 0);
+        }
         let (Some(detector), Some(next)) = (self.all.get(number), layer.next.get_mut(number)) else { return };
         if layer.rigid_alone && !detector.is_rigid || anchor.start < *next {
             return;

@@ -6,11 +6,6 @@ use super::known::KnownValues;
 use super::{BoundReached, Budget, Detector, Detectors, Match, Sight};
 use crate::secret::LEAST;
 
-/// How many bytes a character of a known value may have where it is written as an escape: `&#x000000002d;` has 14.
-const LONGEST_SPELLING: usize = 14;
-/// So many bytes of a text at the most are looked at again. A longer value is found where it is written shorter.
-const MOST_WRITTEN: usize = 64 << 10;
-
 /// The detectors and the known values of one moment. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Search {
@@ -34,7 +29,14 @@ impl Search {
         budget: &mut Budget,
         found: &mut Vec<Match<'d>>,
     ) -> Result<(), BoundReached> {
+        if text.len() < self.detectors.shortest() && is_as_it_is(text) && !self.has_known(text) {
+            return Ok(());
+        }
         self.detectors.scan_with(self.known.as_deref(), (text, sight), budget, found)
+    }
+
+    fn has_known(&self, text: &[u8]) -> bool {
+        self.known.as_ref().is_some_and(|known| known.is_in(text))
     }
 
     /// The detector of that name.
@@ -51,9 +53,7 @@ impl Search {
 
     /// How much of a text that has gone on is looked at again with what follows it, at least.
     pub(super) fn longest_known(&self) -> usize {
-        self.known
-            .as_ref()
-            .map_or(0, |known| known.longest().saturating_mul(LONGEST_SPELLING).min(MOST_WRITTEN))
+        self.known.as_ref().map_or(0, |known| known.longest_written())
     }
 
     /// Tells apart the known values of one gateway, one after the other.
@@ -66,4 +66,10 @@ impl From<Arc<Detectors>> for Search {
     fn from(detectors: Arc<Detectors>) -> Self {
         Self { detectors, known: None }
     }
+}
+
+/// Whether a text that is too short for the detectors has nothing that is decoded.
+fn is_as_it_is(text: &[u8]) -> bool {
+    let is_packed = text.starts_with(b"x^");
+    !is_packed && text.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\' | b'%'))
 }

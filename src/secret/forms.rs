@@ -18,6 +18,7 @@ const HEX: Code = Code { bits: 4, alphabet: b"0123456789abcdef" };
 /// One form of a key. It is wiped on drop.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyForm {
+    /// In lower case, where the case of its letters is open.
     text: Vec<u8>,
     /// Whether the case of its letters is open.
     folds: bool,
@@ -25,7 +26,7 @@ pub(super) struct KeyForm {
 
 /// A key as it is, in whatever case.
 pub(super) fn plain(key: &[u8]) -> KeyForm {
-    KeyForm { text: key.to_vec(), folds: true }
+    KeyForm::of(key, true)
 }
 
 /// Every form of a key, each once.
@@ -38,7 +39,7 @@ pub(super) fn forms(key: &[u8]) -> BTreeSet<KeyForm> {
             [BASE64, BASE64_URL].iter().flat_map(|outer| [(outer, 0), (outer, 1), (outer, 2)])
         {
             let twice = outer.aligned(inner.core(), before);
-            forms.insert(KeyForm { text: twice.core().to_vec(), folds: false });
+            forms.insert(KeyForm::of(twice.core(), false));
         }
     }
     forms
@@ -48,7 +49,7 @@ pub(super) fn forms(key: &[u8]) -> BTreeSet<KeyForm> {
 pub(super) fn once(key: &[u8]) -> BTreeSet<KeyForm> {
     let mut forms = BTreeSet::new();
     let mut add = |text: &[u8], folds| {
-        forms.insert(KeyForm { text: text.to_vec(), folds });
+        forms.insert(KeyForm::of(text, folds));
     };
     add(key, true);
     add(&HEX.aligned(key, 0).whole, true);
@@ -69,34 +70,18 @@ pub(super) fn once(key: &[u8]) -> BTreeSet<KeyForm> {
 }
 
 impl KeyForm {
+    fn of(text: &[u8], folds: bool) -> Self {
+        let text = if folds { text.to_ascii_lowercase() } else { text.to_vec() };
+        Self { text, folds }
+    }
+
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether a byte of an answer stands for this byte of the form.
-    pub(super) fn accepts(&self, want: u8, byte: u8) -> bool {
-        want == byte || (self.folds && want.eq_ignore_ascii_case(&byte))
-    }
-
-    /// Tells every two bytes that may follow each other in it as they are.
-    pub(super) fn pairs(&self, mut tell: impl FnMut(u8, u8)) {
-        let cases = |byte: u8| {
-            let other =
-                if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() };
-            [byte, if self.folds { other } else { byte }]
-        };
-        for pair in self.text.windows(2) {
-            for one in cases(pair[0]) {
-                cases(pair[1]).into_iter().for_each(|other| tell(one, other));
-            }
-        }
-    }
-
-    /// Every byte that may stand in it as it is.
-    pub(super) fn bytes(&self) -> impl Iterator<Item = u8> + '_ {
-        let both = |byte: &u8| [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
-        let folded = self.text.iter().filter(|_| self.folds).flat_map(both);
-        self.text.iter().copied().chain(folded)
+    /// Whether the case of its letters is open.
+    pub(super) fn folds(&self) -> bool {
+        self.folds
     }
 }
 

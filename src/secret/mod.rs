@@ -4,6 +4,7 @@
 mod forms;
 mod matcher;
 mod sieve;
+mod sorted;
 mod spelling;
 
 use std::fmt;

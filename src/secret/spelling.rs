@@ -64,8 +64,7 @@ impl<F: FnMut(Spelled)> Reader<'_, F> {
             return self.number(if is_hex { 3 } else { 2 }, if is_hex { 16 } else { 10 });
         }
         let name = &self.rest[1..];
-        let first = |known: &str| known.as_bytes().first() == name.first() || name.is_empty();
-        for (known, byte) in NAMED.iter().filter(|(known, _)| first(known)) {
+        for (known, byte) in named(name.first().copied()) {
             if name.starts_with(known.as_bytes()) {
                 self.ended(*byte, 1 + known.len());
             } else if known.as_bytes().starts_with(name) {
@@ -181,52 +180,89 @@ impl<F: FnMut(Spelled)> Reader<'_, F> {
     }
 }
 
-/// The visible ASCII characters that HTML names (HTML, section 13.5).
+/// The characters whose names begin with a byte, or all.
+fn named(first: Option<u8>) -> &'static [(&'static str, u8)] {
+    let Some(first) = first else { return NAMED };
+    let of = |name: &(&str, u8)| name.0.as_bytes().first().copied();
+    let start = NAMED.partition_point(|name| of(name) < Some(first));
+    let count = NAMED[start..].iter().take_while(|name| of(name) == Some(first)).count();
+    &NAMED[start..start + count]
+}
+
+/// Whether the name of a character begins with these letters, whatever their case.
+pub(crate) fn may_name(first: u8, second: u8) -> bool {
+    SECONDS[usize::from(first & 0x1f)] & 1 << (second & 0x1f) != 0
+}
+
+/// The second letters of names, by the first.
+const SECONDS: [u32; 32] = {
+    let (mut seconds, mut at) = ([0; 32], 0);
+    while at < NAMED.len() {
+        let name = NAMED[at].0.as_bytes();
+        seconds[(name[0] & 0x1f) as usize] |= 1 << (name[1] & 0x1f);
+        at += 1;
+    }
+    seconds
+};
+
+/// Whether the name of a character begins with a byte.
+pub(crate) const fn begins_name(first: u8) -> bool {
+    let mut at = 0;
+    while at < NAMED.len() {
+        if NAMED[at].0.as_bytes()[0] == first {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The visible ASCII characters that HTML names (HTML, section 13.5), in the order of their names.
 const NAMED: &[(&str, u8)] = &[
-    ("excl", b'!'),
-    ("quot", b'"'),
-    ("QUOT", b'"'),
-    ("num", b'#'),
-    ("dollar", b'$'),
-    ("percnt", b'%'),
-    ("amp", b'&'),
     ("AMP", b'&'),
-    ("apos", b'\''),
-    ("lpar", b'('),
-    ("rpar", b')'),
-    ("ast", b'*'),
-    ("midast", b'*'),
-    ("plus", b'+'),
-    ("comma", b','),
-    ("period", b'.'),
-    ("sol", b'/'),
-    ("colon", b':'),
-    ("semi", b';'),
-    ("lt", b'<'),
-    ("LT", b'<'),
-    ("equals", b'='),
-    ("gt", b'>'),
-    ("GT", b'>'),
-    ("quest", b'?'),
-    ("commat", b'@'),
-    ("lsqb", b'['),
-    ("lbrack", b'['),
-    ("bsol", b'\\'),
-    ("rsqb", b']'),
-    ("rbrack", b']'),
-    ("Hat", b'^'),
-    ("lowbar", b'_'),
-    ("UnderBar", b'_'),
-    ("grave", b'`'),
     ("DiacriticalGrave", b'`'),
-    ("lcub", b'{'),
+    ("GT", b'>'),
+    ("Hat", b'^'),
+    ("LT", b'<'),
+    ("NewLine", b'\n'),
+    ("QUOT", b'"'),
+    ("UnderBar", b'_'),
+    ("VerticalLine", b'|'),
+    ("amp", b'&'),
+    ("apos", b'\''),
+    ("ast", b'*'),
+    ("bsol", b'\\'),
+    ("colon", b':'),
+    ("comma", b','),
+    ("commat", b'@'),
+    ("dollar", b'$'),
+    ("equals", b'='),
+    ("excl", b'!'),
+    ("grave", b'`'),
+    ("gt", b'>'),
     ("lbrace", b'{'),
+    ("lbrack", b'['),
+    ("lcub", b'{'),
+    ("lowbar", b'_'),
+    ("lpar", b'('),
+    ("lsqb", b'['),
+    ("lt", b'<'),
+    ("midast", b'*'),
+    ("num", b'#'),
+    ("percnt", b'%'),
+    ("period", b'.'),
+    ("plus", b'+'),
+    ("quest", b'?'),
+    ("quot", b'"'),
+    ("rbrace", b'}'),
+    ("rbrack", b']'),
+    ("rcub", b'}'),
+    ("rpar", b')'),
+    ("rsqb", b']'),
+    ("semi", b';'),
+    ("sol", b'/'),
     ("verbar", b'|'),
     ("vert", b'|'),
-    ("VerticalLine", b'|'),
-    ("rcub", b'}'),
-    ("rbrace", b'}'),
-    ("NewLine", b'\n'),
 ];
 
 #[cfg(test)]

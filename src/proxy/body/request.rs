@@ -114,6 +114,11 @@ impl Stage {
         Ok(true)
     }
 
+    /// Finishes, unless trailers have done so.
+    fn end(&mut self) -> Result<(), Refused> {
+        if self.has_ended { Ok(()) } else { self.finish() }
+    }
+
     fn finish(&mut self) -> Result<(), Refused> {
         self.has_ended = true;
         self.release(|rewrite, pieces| rewrite.finish(pieces))
@@ -254,6 +259,7 @@ impl RequestBody {
                 return Poll::Ready(None);
             }
             let polled = self.poll_incoming(cx)?;
+            let has_come = self.incoming.as_ref().is_none_or(http_body::Body::is_end_stream);
             let Some(stage) = &mut self.stage else { continue };
             let Poll::Ready(frame) = polled else {
                 if stage.poll_held(cx).map_err(Stop::from)? {
@@ -262,6 +268,8 @@ impl RequestBody {
                 return Poll::Pending;
             };
             let taken = match frame {
+                // The end is known by the length: what is held need not wait until the agent's connection says so.
+                Some(frame) if has_come => stage.write(frame).and_then(|()| stage.end()),
                 Some(frame) => stage.write(frame),
                 None => stage.finish(),
             };
@@ -404,6 +412,29 @@ mod tests {
 
     fn denies(stop: &Stop) -> bool {
         matches!(stop, Stop::Denied(Refusal { decision, .. }) if decision.why() == "no")
+    }
+
+    #[tokio::test]
+    async fn what_is_held_of_a_body_of_known_length_goes_on_with_its_last_byte() {
+        let (mut near, far) = tokio::io::duplex(8 << 10);
+        near.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc").await.unwrap();
+        let (sender, mut bodies) = mpsc::unbounded_channel();
+        let service = service_fn(move |request: Request<Incoming>| {
+            sender.send(request.into_body()).unwrap();
+            std::future::pending::<Result<Response<String>, Infallible>>()
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let _agent = near;
+            let _ = server::conn::http1::Builder::new().serve_connection(TokioIo::new(far), service).await;
+        });
+        let incoming = bodies.recv().await.unwrap();
+        let body = RequestBody::new(incoming, Duration::MAX, &Activity::new());
+        let mut body = std::pin::pin!(body.through(Box::new(Holding::default())));
+        let frame = std::future::poll_fn(|cx| http_body::Body::poll_frame(body.as_mut(), cx));
+        let data = frame.await.unwrap().unwrap().into_data().ok().unwrap();
+        assert_eq!(data.into_bytes(), "abc");
+        assert!(http_body::Body::is_end_stream(&*body), "the upstream gets it with its end");
     }
 
     #[tokio::test]
