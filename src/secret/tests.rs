@@ -1,3 +1,5 @@
+//! Tests of the search for forms against one that looks at every place, and of lists of forms and spellings.
+
 use std::ops::Range;
 
 use proptest::prelude::*;
