@@ -26,6 +26,10 @@ fn accepts(form: &KeyForm, want: u8, byte: u8) -> bool {
 }
 
 fn compare(form: &KeyForm, text: &[u8], seen: &mut FormsSeen) {
+    let cannot_begin = |byte: &u8| !is_introducer(*byte) && !accepts(form, form.text()[0], *byte);
+    if text.first().is_some_and(cannot_begin) {
+        return;
+    }
     let mut places = vec![0];
     for (at, &want) in form.text().iter().enumerate() {
         let mut next = Vec::new();
