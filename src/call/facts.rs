@@ -29,6 +29,8 @@ pub struct RequestFacts {
     pub max_tokens: Option<u64>,
     /// Whether a secret was replaced in it, now or before: a call that repeats what it was replaced by would destroy it.
     pub holds_placeholders: bool,
+    /// Whether its provider takes the body as its client made it alone.
+    pub is_attested: bool,
     pub conversation: Conversation,
 }
 

@@ -55,6 +55,11 @@ fn show_provider(provider: &mut Provider, shown: Shown<'_>) {
         provider.models.iter_mut().chain(&mut provider.response_model).chain(&mut provider.request_id);
     texts.for_each(|one| text(one, shown));
     provider.tools.iter_mut().for_each(|tool| text(&mut tool.name, shown));
+    if let Some(route) = &mut provider.route
+        && let Some(model) = shown(&route.model)
+    {
+        Arc::make_mut(route).model = model.into();
+    }
 }
 
 fn show_call(call: &mut ToolCall, shown: Shown<'_>) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::Route;
 use crate::call::{self, Service};
 
 /// Which LLM provider was asked, and for what.
@@ -41,6 +42,9 @@ pub struct Provider {
     /// How well the answer was understood.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalization: Option<Cow<'static, str>>,
+    /// Where policy sent the request instead, and who was asked; of requests that a route took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<Arc<Route>>,
     /// The tools that the request offers; of requests, the first 128.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolDefinition>,

@@ -7,6 +7,7 @@ mod inference;
 pub mod pattern;
 mod read;
 mod repeat;
+mod routing;
 #[cfg(feature = "operator")]
 pub mod schema;
 mod trace;
@@ -22,6 +23,7 @@ pub use crate::id::{Id, Timestamp};
 pub use chain::Chain;
 pub use finding::{Finding, keep_worst};
 pub use inference::{Conversation, Provider, ToolCall, ToolDefinition, Usage};
+pub use routing::{Attempt, Route};
 pub use repeat::{RefusalKey, RuleKey};
 pub use trace::TraceParent;
 

@@ -7,5 +7,6 @@ pub mod metrics;
 mod family;
 mod inference;
 mod requests;
+mod routing;
 
 pub use metrics::Metrics;

@@ -210,9 +210,9 @@ impl<'d> RequestEditor<'d> {
     ///
     /// # Errors
     /// If the request must not go on.
-    pub(super) fn conclude(&mut self, is_attested: impl FnOnce(&Self) -> bool) -> Result<(), Denial> {
+    pub(super) fn conclude(&mut self) -> Result<(), Denial> {
         let Some(detection) = self.detection.take() else { return Ok(()) };
-        let redacted = detection.conclude(is_attested(self))?;
+        let redacted = detection.conclude(self.facts.is_attested)?;
         self.facts.holds_placeholders = detection.holds_placeholders();
         if self.may_edit() {
             self.changes.extend(redacted.into_iter().map(Change::Redaction));

@@ -72,7 +72,8 @@ pub fn read(
         editor.misses_no_tools()?;
     }
     editor.detect("", |editor, marks| adapter.mark(head, editor, marks))?;
-    editor.conclude(|editor| adapter.is_attested(head, editor))?;
+    editor.facts.is_attested = adapter.is_attested(head, &editor);
+    editor.conclude()?;
     Ok(editor.finish())
 }
 

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 
+use super::begun::BegunBody;
 use crate::proxy::upstream::H1Body;
 
 /// Pieces below this size are joined: to copy a larger one costs more than to send it alone.
@@ -29,13 +30,19 @@ pub(crate) struct Source {
 }
 
 /// One frame, an error, or the end.
-type Came = Option<Result<Frame<Bytes>, hyper::Error>>;
+type Came = Option<Result<Frame<Bytes>, BrokenOff>>;
+
+/// The other side went away in the middle of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BrokenOff;
 
 enum Origin {
     /// A text of the gateway, or nothing.
     Own(Option<Bytes>),
     H1(H1Body),
     H2(Incoming),
+    /// An answer that began before the agent was told of it.
+    Begun(Box<BegunBody>),
     Ended,
 }
 
@@ -53,6 +60,11 @@ impl Source {
     /// A body that comes over HTTP/2.
     pub(crate) fn h2(body: Incoming) -> Self {
         Self::of(Origin::H2(body))
+    }
+
+    /// An answer that began before the agent was told of it.
+    pub(crate) fn begun(body: BegunBody) -> Self {
+        Self::of(Origin::Begun(Box::new(body)))
     }
 
     fn of(origin: Origin) -> Self {
@@ -128,6 +140,7 @@ impl Source {
             (None, Origin::Own(text)) => text.is_none(),
             (None, Origin::H1(body)) => body.is_end_stream(),
             (None, Origin::H2(body)) => body.is_end_stream(),
+            (None, Origin::Begun(body)) => body.has_ended(),
             (None, Origin::Ended) => true,
         }
     }
@@ -145,6 +158,7 @@ impl Source {
             Origin::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
             Origin::H1(body) => body.size_hint(),
             Origin::H2(body) => body.size_hint(),
+            Origin::Begun(_) => SizeHint::default(),
             Origin::Ended => SizeHint::with_exact(0),
         };
         let Some(Some(Ok(behind))) = &self.behind else { return left };
@@ -157,8 +171,9 @@ impl Origin {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Came> {
         match self {
             Self::Own(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Self::H1(body) => Pin::new(body).poll_frame(cx),
-            Self::H2(body) => Pin::new(body).poll_frame(cx),
+            Self::H1(body) => Pin::new(body).poll_frame(cx).map_err(|_| BrokenOff),
+            Self::H2(body) => Pin::new(body).poll_frame(cx).map_err(|_| BrokenOff),
+            Self::Begun(body) => body.poll(cx).map_ok(Frame::data),
             Self::Ended => Poll::Ready(None),
         }
     }

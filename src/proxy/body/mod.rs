@@ -1,6 +1,7 @@
 //! The answer's body: streams to the agent, counted, bounded in silence, rewritten if need be.
 
-mod coalesce;
+pub(crate) mod begun;
+pub(crate) mod coalesce;
 pub(crate) mod request;
 pub(crate) mod rewriting;
 pub(crate) mod silence;
@@ -24,6 +25,7 @@ use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head::without_forbidden_trailers;
 use crate::proxy::exchange::record::Record;
 use crate::proxy::upstream::H1Body;
+use begun::BegunBody;
 use coalesce::Source;
 use rewriting::Rewriting;
 use silence::{HUNGRY, Silence, Watchdog};
@@ -81,6 +83,11 @@ impl Body {
     /// A body that comes over HTTP/2.
     pub(crate) fn h2(body: Incoming, idle: Duration) -> Self {
         Self::over(Source::h2(body), idle)
+    }
+
+    /// An answer that began before the agent was told of it. What comes of the upstream is watched there.
+    pub(crate) fn begun(body: BegunBody) -> Self {
+        Self::over(Source::begun(body), Duration::MAX)
     }
 
     fn over(source: Source, idle: Duration) -> Self {

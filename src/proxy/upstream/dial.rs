@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
@@ -56,12 +57,23 @@ pub(crate) struct Dialer {
 /// dialled for one exchange or tunnel.
 pub(crate) struct AddressCheck<'a> {
     policy: &'a Policy,
+    /// What the policy lifts for the provider of models that is dialled.
+    lifted: &'a [IpNet],
     audited: OnceLock<Decision>,
 }
 
 impl<'a> AddressCheck<'a> {
     pub(crate) fn new(policy: &'a Policy) -> Self {
-        Self { policy, audited: OnceLock::new() }
+        Self { policy, lifted: &[], audited: OnceLock::new() }
+    }
+
+    /// The same for a provider of models, for which the policy lifts these ranges.
+    pub(crate) fn lifting(self, lifted: &'a [IpNet]) -> Self {
+        Self { lifted, ..self }
+    }
+
+    fn judge(&self, reserved: &Reserved, ip: IpAddr, port: u16) -> Result<(), Decision> {
+        reserved.judge_lifting(self.policy, (ip, port), self.lifted).map_or(Ok(()), Err)
     }
 
     /// The first denial that Audit policies would have made, to be recorded.
@@ -96,7 +108,7 @@ impl Dialer {
         let fixed = self.fixed(route.host);
         if let Some(proxy) = self.proxy_for(route.host) {
             if let Host::Ip(ip) = route.host {
-                self.judge(check.policy, *ip, route.port)?;
+                check.judge(&self.reserved, *ip, route.port)?;
             }
             return proxy.connect(route, deadline, place, &self.places).await;
         }
@@ -105,7 +117,7 @@ impl Dialer {
             (Host::Ip(ip), None) => vec![SocketAddr::new(*ip, route.port)],
             (Host::Name(name), None) => resolve(name.as_str(), route.port, deadline, &self.places).await?,
         };
-        let allowed = self.allowed(check.policy, &addresses)?;
+        let allowed = self.allowed(check, &addresses)?;
         // An address that the flow names itself was audited with the flow.
         if let Host::Name(_) = route.host {
             check.audit(&self.reserved, &allowed);
@@ -150,7 +162,7 @@ impl Dialer {
             (Host::Ip(ip), Some(_)) => *ip,
             (Host::Name(_) | Host::Ip(_), None) => peer.ip(),
         };
-        self.judge(policy, ip, peer.port()).is_ok()
+        AddressCheck::new(policy).judge(&self.reserved, ip, peer.port()).is_ok()
     }
 
     fn fixed(&self, host: &Host) -> Option<(IpAddr, Option<u16>)> {
@@ -162,16 +174,12 @@ impl Dialer {
         self.proxy.as_ref().filter(|proxy| self.fixed(host).is_none() && proxy.serves(host))
     }
 
-    fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Result<(), Decision> {
-        self.reserved.judge(policy, ip, port).map_or(Ok(()), Err)
-    }
-
     /// The addresses that may be dialled; if none may, the decision on the first.
-    fn allowed(&self, policy: &Policy, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Stop> {
+    fn allowed(&self, check: &AddressCheck<'_>, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Stop> {
         let mut refused = None;
         let mut allowed = Vec::with_capacity(addresses.len());
         for address in addresses {
-            match self.judge(policy, address.ip(), address.port()) {
+            match check.judge(&self.reserved, address.ip(), address.port()) {
                 Ok(()) => allowed.push(*address),
                 Err(decision) => refused = refused.or(Some(decision)),
             }

@@ -27,6 +27,8 @@ pub(crate) enum User {
     Agent,
     /// Requests that carry this credential, by its rule's id.
     Credential(Arc<str>),
+    /// Requests of the gateway to this provider of models, by its rule's id: its addresses are judged otherwise.
+    Provider(Arc<str>),
 }
 
 /// The pool of one snapshot. A new snapshot begins with an empty one, so that no connection outlives the roots, the

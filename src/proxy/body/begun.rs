@@ -1,0 +1,141 @@
+//! An answer of which the agent is told once it has begun: until then another model can be asked instead.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Body as _;
+use tokio::time::{Instant, Sleep};
+
+use super::Body;
+use super::coalesce::BrokenOff;
+
+/// How long an answer that has begun is silent before the agent hears a sign of life.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Reads an answer on its way, and says when it has begun.
+pub(crate) trait AnswerReader: Send {
+    /// Takes a piece of the body. What the agent gets of it goes to `out`.
+    fn write(&mut self, piece: Bytes, out: &mut VecDeque<Bytes>);
+
+    /// The body has ended.
+    fn finish(&mut self, out: &mut VecDeque<Bytes>);
+
+    /// The other side went away, or said nothing for too long.
+    fn broken_off(&mut self, out: &mut VecDeque<Bytes>);
+
+    /// Begins the answer, although nothing of it has come.
+    fn begin(&mut self, out: &mut VecDeque<Bytes>);
+
+    /// A sign of life, where the dialect has one.
+    fn ping(&mut self, out: &mut VecDeque<Bytes>);
+
+    fn stage(&self) -> AnswerStage;
+}
+
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerStage {
+    /// Nothing of it goes to the agent yet.
+    Waiting,
+    Begun,
+    /// Nothing went to the agent, and nothing will.
+    Failed,
+    /// All went to the agent; what follows does not.
+    Over,
+}
+
+/// The body of an upstream's answer behind its reader.
+pub(crate) struct BegunBody {
+    body: Body,
+    reader: Box<dyn AnswerReader>,
+    ready: VecDeque<Bytes>,
+    silence: Pin<Box<Sleep>>,
+    has_ended: bool,
+}
+
+/// How the wait for an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Begun,
+    Failed,
+    /// Nothing came in time.
+    Late,
+}
+
+impl BegunBody {
+    pub(crate) fn new(body: Body, reader: Box<dyn AnswerReader>) -> Self {
+        let silence = Box::pin(tokio::time::sleep(SILENCE));
+        Self { body, reader, ready: VecDeque::new(), silence, has_ended: false }
+    }
+
+    /// Reads until the answer begins or fails. Nothing that begins by `until` is late; with `begins_at`, it begins then,
+    /// whatever has come.
+    pub(crate) async fn wait(&mut self, until: Instant, begins_at: Option<Instant>) -> Beginning {
+        let due = begins_at.map_or(until, |at| at.min(until));
+        loop {
+            match self.reader.stage() {
+                AnswerStage::Waiting if self.has_ended => return Beginning::Failed,
+                AnswerStage::Waiting => {}
+                AnswerStage::Begun | AnswerStage::Over => return Beginning::Begun,
+                AnswerStage::Failed => return Beginning::Failed,
+            }
+            let read = tokio::time::timeout_at(due, poll_fn(|cx| self.poll_read(cx)));
+            if read.await.is_err() {
+                if begins_at.is_none_or(|at| until <= at) {
+                    return Beginning::Late;
+                }
+                self.reader.begin(&mut self.ready);
+            }
+        }
+    }
+
+    /// What read it.
+    pub(crate) fn reader(&mut self) -> &mut dyn AnswerReader {
+        &mut *self.reader
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended && self.ready.is_empty()
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        loop {
+            if let Some(piece) = self.ready.pop_front() {
+                self.silence.as_mut().reset(Instant::now() + SILENCE);
+                return Poll::Ready(Some(Ok(piece)));
+            }
+            if self.has_ended || self.reader.stage() == AnswerStage::Over {
+                return Poll::Ready(None);
+            }
+            if self.poll_read(cx).is_pending() {
+                ready!(self.silence.as_mut().poll(cx));
+                self.silence.as_mut().reset(Instant::now() + SILENCE);
+                self.reader.ping(&mut self.ready);
+            }
+        }
+    }
+
+    /// Gives the next piece to the reader.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    self.reader.write(data.into_bytes(), &mut self.ready);
+                }
+            }
+            Some(Err(_)) => {
+                self.has_ended = true;
+                self.reader.broken_off(&mut self.ready);
+            }
+            None => {
+                self.has_ended = true;
+                self.reader.finish(&mut self.ready);
+            }
+        }
+        Poll::Ready(())
+    }
+}
