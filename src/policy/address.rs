@@ -59,6 +59,34 @@ const BUILT_IN: &[IpNet] = &[
     v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
 ];
 
+/// The built-in range that no provider of models lifts and that a range meets: any but loopback.
+pub(super) fn never_lifted(net: &IpNet) -> Option<IpNet> {
+    let meets = |range: &&IpNet| range.contains(net) || net.contains(*range);
+    BUILT_IN.iter().filter(|range| !is_loopback(range)).find(meets).copied()
+}
+
+fn is_loopback(range: &IpNet) -> bool {
+    range.addr().is_loopback()
+}
+
+/// The addresses that a provider of models may be at besides those that are dialled anyway.
+#[derive(Debug, Clone, Copy)]
+pub struct ProviderAddresses<'a> {
+    /// Its `allowAddresses`.
+    pub allow: &'a [IpNet],
+    /// Whether the gateway is in a pod: loopback there is the pod itself.
+    pub is_in_pod: bool,
+}
+
+impl ProviderAddresses<'_> {
+    /// Whether the denial of a range is lifted for an address: that of `upstream.denyAddresses`, and on a laptop that of
+    /// loopback.
+    fn lift(&self, range: &IpNet, ip: IpAddr) -> bool {
+        let is_liftable = if BUILT_IN.contains(range) { is_loopback(range) && !self.is_in_pod } else { true };
+        is_liftable && covers(self.allow, ip)
+    }
+}
+
 /// The pool of synthetic addresses where none is configured (design section 2, `listeners.dns.pool`).
 pub const POOL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
 /// The pool of synthetic addresses for pods without IPv4, of the unique local range (RFC 4193).
@@ -113,7 +141,17 @@ impl Reserved {
     /// Judges the address really dialled, at connect. IPv4 inside IPv6 (mapped, compatible, translated, NAT64,
     /// 6to4, Teredo) is judged as IPv4 too. The answer is a denial: `denied-address`, or a CIDR Deny rule's.
     pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
-        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port))
+        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port, None))
+    }
+
+    /// Judges the address of a provider of models in the same way; `addresses` lifts what the provider's policy may lift.
+    pub fn judge_provider(
+        &self,
+        policy: &Policy,
+        addresses: ProviderAddresses<'_>,
+        (ip, port): (IpAddr, u16),
+    ) -> Option<Decision> {
+        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port, Some(addresses)))
     }
 
     /// The denial that Audit policies alone would make of an address, judged in the same forms.
@@ -121,7 +159,13 @@ impl Reserved {
         forms(ip).into_iter().find_map(|form| policy.audits_address(form, port))
     }
 
-    fn judge_form(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
+    fn judge_form(
+        &self,
+        policy: &Policy,
+        ip: IpAddr,
+        port: u16,
+        provider: Option<ProviderAddresses<'_>>,
+    ) -> Option<Decision> {
         let denied = |reason: &'static str| Some(Decision::builtin("denied-address", reason));
         if self.own.contains(&ip) {
             return denied("The name leads to the pod itself");
@@ -146,7 +190,10 @@ impl Reserved {
         if covers(&self.allow, ip) {
             return None;
         }
-        let closed = self.ranges.iter().any(|range| range.contains(&ip) && !policy.lifts(range, ip, port));
+        let is_lifted = |range: &IpNet| {
+            policy.lifts(range, ip, port) || provider.is_some_and(|provider| provider.lift(range, ip))
+        };
+        let closed = self.ranges.iter().any(|range| range.contains(&ip) && !is_lifted(range));
         if closed {
             denied("The address is loopback, link-local, metadata, or of a range that is denied here")
         } else {
