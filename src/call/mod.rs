@@ -3,6 +3,7 @@
 mod blocked;
 mod companion;
 mod facts;
+mod failure;
 pub(crate) mod name;
 mod role;
 mod service;
@@ -18,6 +19,7 @@ pub use companion::{Companion, ProviderHosts};
 pub use facts::{
     AnswerFacts, CallNote, Change, Conversation, Inputs, Normalization, RequestFacts, ToolDefinition, Usage,
 };
+pub use failure::FailureClass;
 pub use role::Role;
 pub use service::{Api, Dialect, Service, Vendor};
 pub use shape::{Place, Shape};

@@ -59,8 +59,15 @@ const BUILT_IN: &[IpNet] = &[
     v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
 ];
 
-/// Those of the built-in ranges at which a provider of models may be outside a cluster.
-const LOOPBACK: [IpNet; 2] = [v4(127, 0, 0, 0, 8), v6([0, 0, 0, 0, 0, 0, 0, 1], 128)];
+/// The built-in range that no provider of models lifts and that a range meets: any but loopback.
+pub(super) fn never_lifted(net: &IpNet) -> Option<IpNet> {
+    let meets = |range: &&IpNet| range.contains(net) || net.contains(*range);
+    BUILT_IN.iter().filter(|range| !is_loopback(range)).find(meets).copied()
+}
+
+fn is_loopback(range: &IpNet) -> bool {
+    range.addr().is_loopback()
+}
 
 /// The pool of synthetic addresses where none is configured (design section 2, `listeners.dns.pool`).
 pub const POOL: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 18, 0, 0), 15);
@@ -116,19 +123,18 @@ impl Reserved {
     /// Judges the address really dialled, at connect. IPv4 inside IPv6 (mapped, compatible, translated, NAT64,
     /// 6to4, Teredo) is judged as IPv4 too. The answer is a denial: `denied-address`, or a CIDR Deny rule's.
     pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
-        self.judge_lifting(policy, (ip, port), &[])
+        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port, None))
     }
 
-    /// The same for a provider of models, whose policy lifts these ranges for it alone (`allowAddresses`). They lift what a
-    /// setting denies, and loopback where there is no cluster: never metadata, link-local, the API server, the node, the pod
-    /// itself, or what a Deny rule names.
-    pub fn judge_lifting(
+    /// Judges the address of a provider of models in the same way. Its `allowAddresses` lift what `upstream.denyAddresses`
+    /// denies and, outside of a cluster, loopback: in a pod that is the pod itself.
+    pub fn judge_provider(
         &self,
         policy: &Policy,
+        allow: &[IpNet],
         (ip, port): (IpAddr, u16),
-        lifted: &[IpNet],
     ) -> Option<Decision> {
-        forms(ip).into_iter().find_map(|form| self.judge_form(policy, (form, port), lifted))
+        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port, Some(allow)))
     }
 
     /// The denial that Audit policies alone would make of an address, judged in the same forms.
@@ -136,7 +142,13 @@ impl Reserved {
         forms(ip).into_iter().find_map(|form| policy.audits_address(form, port))
     }
 
-    fn judge_form(&self, policy: &Policy, (ip, port): (IpAddr, u16), lifted: &[IpNet]) -> Option<Decision> {
+    fn judge_form(
+        &self,
+        policy: &Policy,
+        ip: IpAddr,
+        port: u16,
+        allow: Option<&[IpNet]>,
+    ) -> Option<Decision> {
         let denied = |reason: &'static str| Some(Decision::builtin("denied-address", reason));
         if self.own.contains(&ip) {
             return denied("The name leads to the pod itself");
@@ -161,13 +173,12 @@ impl Reserved {
         if covers(&self.allow, ip) {
             return None;
         }
-        let is_lifted_here = |range: &IpNet| {
-            covers(lifted, ip)
-                && (!BUILT_IN.contains(range) || (LOOPBACK.contains(range) && self.cluster.is_empty()))
-        };
-        let closed = self.ranges.iter().any(|range| {
-            range.contains(&ip) && !policy.lifts(range, ip, port) && !is_lifted_here(range)
-        });
+        let is_liftable =
+            |range: &IpNet| !BUILT_IN.contains(range) || is_loopback(range) && self.cluster.is_empty();
+        let is_allowed = allow.is_some_and(|allow| covers(allow, ip));
+        let is_lifted =
+            |range: &IpNet| policy.lifts(range, ip, port) || is_allowed && is_liftable(range);
+        let closed = self.ranges.iter().any(|range| range.contains(&ip) && !is_lifted(range));
         if closed {
             denied("The address is loopback, link-local, metadata, or of a range that is denied here")
         } else {

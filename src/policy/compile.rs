@@ -12,6 +12,7 @@ use super::scope::{Mode, PolicyScope};
 use super::section::Sections;
 use super::section::credential::CredentialClaims;
 use super::section::destination::SpokenProviders;
+use super::section::model::LabelClaims;
 use super::section::shell::DirectoryClaims;
 use super::selector::selects;
 use crate::yaml::field;
@@ -132,7 +133,7 @@ pub fn revision(documents: &[Document]) -> String {
 /// makes no policy.
 pub fn contradictions(documents: &[Document], pods: &[Labels]) -> Vec<Problem> {
     let (mut judged, mut problems) = judge(documents, |lowered| {
-        // Besides credentials, two policies contradict each other only by rules with a provider. The others are dropped,
+        // Besides credentials and routes, two policies contradict each other only by rules with a provider. The others are dropped,
         // since there may be very many.
         let sections = &mut lowered.sections;
         sections.destinations.retain(|(_, rule)| rule.names_provider());
@@ -183,6 +184,8 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
         (CredentialClaims::default(), CredentialClaims::default(), SpokenProviders::default());
     let mut directories = DirectoryClaims::default();
     let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.owner.audit));
+    let mut labels = LabelClaims::default();
+    judged.iter().for_each(|one| labels.note(&one.lowered.owner, one.selected, &one.lowered.sections.models));
     for Judged { document, lowered, selected } in judged {
         let LoweredPolicy { owner, sections } = lowered;
         let mut say = |path: &str, message: String| {
@@ -211,7 +214,11 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
             let clash = pod.value(&owner.namespace, value, is_of_pod);
             clash.into_iter().for_each(|message| say(path, message));
         }
+        let unknown = labels.unknown((owner, *selected), mode, &sections.routes);
+        unknown.into_iter().for_each(|(path, message)| say(&path, message));
         if *selected && mode.heeds(owner.audit) {
+            let clashes = sections.models.iter().filter_map(|(path, model)| Some((path, labels.clash(model)?)));
+            clashes.for_each(|(path, message)| say(&field::key(path, "name"), message));
             let clashes =
                 sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
             clashes.for_each(|(path, message)| say(&field::key(path, "provider"), message));

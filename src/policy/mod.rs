@@ -20,6 +20,7 @@ pub mod pattern;
 
 pub mod allowance;
 pub mod outcome;
+pub mod routing;
 mod terms;
 
 pub mod explain;
@@ -32,4 +33,5 @@ pub mod age;
 pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
 pub use section::destination::{companion, vouched};
+pub use section::route::KnownRequest;
 pub use section::{credential, data_loss, destination, limits, rule, tool};

@@ -8,7 +8,7 @@ use crate::yaml::read::{self, Context, Fault, FaultKind};
 use crate::yaml::{self, Node};
 
 /// Fields of the language that this version does not implement.
-const NOT_YET: &[&str] = &["spec.models", "spec.routes", "spec.toolOutputs"];
+const NOT_YET: &[&str] = &["spec.toolOutputs"];
 
 const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 

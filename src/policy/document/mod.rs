@@ -11,11 +11,14 @@ pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
 pub use super::section::data_loss::written::{
     AllowedValue, DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
 };
-pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Upgrade};
+pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Reach, Upgrade};
 pub use super::section::explain::Explain;
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
 pub use super::section::limits::WrittenLimits;
+pub use super::section::model::written::{Effort, Images, Params, WrittenModel};
+pub use super::section::model_provider::written::{KeyIn, ModelDialect, WrittenModelProvider};
+pub use super::section::route::written::{WrittenMatch, WrittenRoute};
 pub use super::section::rule::written::{Rule, RuleAction};
 pub use super::section::shell::{ShellFiles, WrittenShell};
 pub use super::section::switch::Permission;
@@ -155,6 +158,16 @@ pub struct Spec {
     /// Keys that the gateway puts in the place of placeholders, so that the agent never has them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,
+    /// Servers of models, for `models`. At most 32.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub model_providers: Vec<WrittenModelProvider>,
+    /// Models of `modelProviders`, for `routes`. At most 64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<WrittenModel>,
+    /// Which models answer requests to models. The cluster's come first, then those of each policy by its id, then in
+    /// their order; the first that matches decides. At most 64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<WrittenRoute>,
 }
 
 /// Labels to compare: all of `matchLabels` and all of `matchExpressions` must hold.

@@ -13,8 +13,11 @@ pub mod failure_policy;
 pub mod hosted_tools;
 pub mod limits;
 mod lowering;
+pub(super) mod model;
+pub(super) mod model_provider;
 pub mod page;
 mod provider_state;
+pub mod route;
 pub mod rule;
 pub mod shell;
 pub mod switch;
@@ -114,6 +117,9 @@ sections! {
     hosted_tools: hosted_tools::HostedTools,
     provider_state: provider_state::ProviderState,
     credentials: credential::Credentials,
+    model_providers: model_provider::ModelProviders,
+    models: model::Models,
+    routes: route::Routes,
     limits: limits::Limits,
     failure_policy: failure_policy::FailOpen,
     audit: audit::KeptInputs,

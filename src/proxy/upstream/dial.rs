@@ -57,23 +57,27 @@ pub(crate) struct Dialer {
 /// dialled for one exchange or tunnel.
 pub(crate) struct AddressCheck<'a> {
     policy: &'a Policy,
-    /// What the policy lifts for the provider of models that is dialled.
-    lifted: &'a [IpNet],
+    /// What the policy lifts (`allowAddresses`) for the provider of models that is dialled; none where it is none.
+    allow: Option<&'a [IpNet]>,
     audited: OnceLock<Decision>,
 }
 
 impl<'a> AddressCheck<'a> {
     pub(crate) fn new(policy: &'a Policy) -> Self {
-        Self { policy, lifted: &[], audited: OnceLock::new() }
+        Self { policy, allow: None, audited: OnceLock::new() }
     }
 
     /// The same for a provider of models, for which the policy lifts these ranges.
-    pub(crate) fn lifting(self, lifted: &'a [IpNet]) -> Self {
-        Self { lifted, ..self }
+    pub(crate) fn of_provider(self, allow: &'a [IpNet]) -> Self {
+        Self { allow: Some(allow), ..self }
     }
 
     fn judge(&self, reserved: &Reserved, ip: IpAddr, port: u16) -> Result<(), Decision> {
-        reserved.judge_lifting(self.policy, (ip, port), self.lifted).map_or(Ok(()), Err)
+        let denied = match self.allow {
+            None => reserved.judge(self.policy, ip, port),
+            Some(allow) => reserved.judge_provider(self.policy, allow, (ip, port)),
+        };
+        denied.map_or(Ok(()), Err)
     }
 
     /// The first denial that Audit policies would have made, to be recorded.

@@ -1,5 +1,7 @@
 //! Credential rules, judged and compiled.
 
+use std::sync::Arc;
+
 use crate::name::host::{DnsName, Host};
 use crate::policy::document::Kind;
 use crate::policy::mistake::{self, Beside};
@@ -11,10 +13,10 @@ use super::claims::CredentialClaims;
 use super::{Credential, SigV4, Source, written as document};
 
 /// Compiles the credentials of a policy, each with its field; those with mistakes are left out.
-pub(super) fn lower(
-    credentials: &[document::Credential],
-    lowering: &mut Lowering<'_>,
-) -> Vec<(String, Credential)> {
+pub(super) fn lower<'a>(
+    credentials: &'a [document::Credential],
+    lowering: &mut Lowering<'a>,
+) -> Vec<(String, Arc<Credential>)> {
     let mut names = RuleNames::default();
     let mut lowered = Vec::new();
     for (number, written) in credentials.iter().enumerate() {
@@ -33,10 +35,16 @@ pub(super) fn lower(
             from_env: written.from_env.as_ref(),
             from_file: written.from_file.as_ref(),
         };
-        let Some(source) = source(&path, &written_source, lowering) else { continue };
+        let Some(source) = source(&path, &written_source, lowering) else {
+            lowering.credentials.add(&written.name, None);
+            continue;
+        };
         let id = lowering.owner.rule(&format!("credentials/{}", written.name));
         let (name, require) = (written.name.clone(), written.require == Some(true));
-        lowered.push((path, Credential { id, name, hosts, ports, placeholder, require, source, signing }));
+        let credential =
+            Arc::new(Credential { id, name, hosts, ports, placeholder, require, source, signing });
+        lowering.credentials.add(&written.name, Some(&credential));
+        lowered.push((path, credential));
     }
     let mut claims = CredentialClaims::default();
     for (path, credential) in &lowered {

@@ -101,7 +101,7 @@ struct CredentialListed {
 impl PolicySection for Credentials {
     type Written = Vec<written::Credential>;
     /// With the field each stands in.
-    type Lowered = Vec<(String, Credential)>;
+    type Lowered = Vec<(String, Arc<Credential>)>;
     type Listed = CredentialsListed;
 
     fn lower<'a>(written: &'a Self::Written, lowering: &mut Lowering<'a>) -> Self::Lowered {
@@ -111,7 +111,7 @@ impl PolicySection for Credentials {
     fn unite(policies: Vec<(&Owner, Self::Lowered)>, mode: Mode) -> Self {
         let deciding = policies.into_iter().filter(|(owner, _)| mode.heeds(owner.audit));
         let credentials = deciding.flat_map(|(_, credentials)| credentials);
-        let all: Vec<_> = credentials.map(|(_, credential)| Arc::new(credential)).collect();
+        let all: Vec<_> = credentials.map(|(_, credential)| credential).collect();
         let placeholders =
             all.iter().map(|credential| sha256_of(&[credential.placeholder.as_bytes()])).collect();
         Self { all, placeholders }

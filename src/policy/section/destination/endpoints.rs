@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::call::{Dialect, Service, Vendor};
 use crate::decision::{Decision, Enforcement, RuleId, Verdict};
 
-use super::written::Provider;
+use super::written::{Provider, Reach};
 use crate::name::path::{NormalPath, PathPattern};
 
 /// What one Inspect rule grants.
@@ -19,6 +19,7 @@ pub(super) struct EndpointGrant {
     /// The provider that the rule names for its hosts.
     pub(super) provider: Option<Provider>,
     pub(super) upgrade: bool,
+    pub(super) reach: Reach,
 }
 
 /// One entry of `endpoints`.
@@ -72,6 +73,7 @@ impl EndpointRules {
             // A tunnel passes bytes unread.
             provider: Some(Provider::None),
             upgrade: false,
+            reach: Reach::Origin,
         };
         Self::new(vec![vec![Arc::new(grant)]], audit_only)
     }
@@ -79,6 +81,13 @@ impl EndpointRules {
     /// Whether a WebSocket upgrade is granted: every rule that decided says so.
     pub fn upgrade_allowed(&self) -> bool {
         self.tiers.iter().flatten().all(|grant| grant.upgrade)
+    }
+
+    /// Who answers there: models of routes alone if any rule that decided says so. Where only Audit policies select the
+    /// pod nothing is routed, and the host answers.
+    pub fn reach(&self) -> Reach {
+        let reach = self.tiers.iter().flatten().map(|grant| grant.reach).max();
+        reach.filter(|_| !self.audit_only).unwrap_or(Reach::Origin)
     }
 
     /// Whether only some methods and paths are open: by a rule's endpoints, or by those of the provider.
@@ -264,6 +273,7 @@ mod tests {
             endpoints,
             provider: None,
             upgrade,
+            reach: Reach::Origin,
         })
     }
 

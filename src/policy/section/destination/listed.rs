@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::super::page::{Heading, Page, Row, row};
 use super::rule::{DestinationRule, RuleTarget};
-use super::written::{Action, Provider};
+use super::written::{Action, Provider, Reach};
 use crate::name::host::DnsName;
 
 #[derive(Serialize)]
@@ -36,7 +36,7 @@ struct DestinationListed {
     endpoints: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<Provider>,
-    /// What else the rule grants: `upgrade`, `ech`, `any bytes`.
+    /// What else the rule says: `upgrade`, `routes alone`, `ech`, `any bytes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     grants: Vec<&'static str>,
 }
@@ -56,6 +56,7 @@ fn list_rule(rule: &DestinationRule) -> DestinationListed {
     let grant = rule.grant.as_deref();
     let granted = [
         (grant.is_some_and(|grant| grant.upgrade), "upgrade"),
+        (grant.is_some_and(|grant| grant.reach == Reach::Routes), "routes alone"),
         (rule.allow_ech && !rule.opaque, "ech"),
         (rule.opaque && rule.action == Action::Tunnel, "any bytes"),
     ];

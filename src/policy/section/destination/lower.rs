@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use ipnet::IpNet;
-
-use super::super::lowering::{each, ports};
+use super::super::lowering::{each, net, ports};
 use super::super::{Lowering, Owner, Problems};
 use super::clash::SpokenProviders;
 use super::endpoints::{self, EndpointGrant};
 use super::rule::{DestinationRule, RuleTarget};
-use super::written::{Action, Destination, Endpoint, Upgrade};
+use super::written::{Action, Destination, Endpoint, Reach, Upgrade};
 use crate::name::path::PathPattern;
 use crate::policy::mistake::{self, Beside};
 use crate::policy::pattern::Pattern;
@@ -61,6 +59,7 @@ fn rule(
             endpoints,
             provider: written.provider,
             upgrade,
+            reach: written.reach.unwrap_or(Reach::Origin),
         })
     });
     Some(DestinationRule {
@@ -89,6 +88,7 @@ fn agreement(path: &str, written: &Destination, problems: &mut Problems) {
     only("endpoints", written.endpoints.is_some(), Action::Inspect);
     only("provider", written.provider.is_some(), Action::Inspect);
     only("upgrade", written.upgrade.is_some(), Action::Inspect);
+    only("reach", written.reach.is_some(), Action::Inspect);
     only("allowEch", written.allow_ech.is_some(), Action::Tunnel);
     only("protocol", written.protocol.is_some(), Action::Tunnel);
     let cidrs = written.cidrs.is_some();
@@ -132,26 +132,6 @@ fn subject(path: &str, written: &Destination, problems: &mut Problems) -> Option
             problems.add(path, "needs `hosts` or `cidrs`");
             None
         }
-    }
-}
-
-/// Reads a range of addresses without host bits.
-fn net(text: &str) -> Result<IpNet, String> {
-    let Ok(net) = text.parse::<IpNet>() else {
-        return Err("is no range of addresses; expected one like 10.20.0.0/16 or 2001:db8::/32".to_owned());
-    };
-    if net.trunc() != net {
-        return Err(format!(
-            "has bits behind its prefix; {} is the whole range, /{} one address",
-            net.trunc(),
-            net.max_prefix_len()
-        ));
-    }
-    match net {
-        IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some() => {
-            Err("is IPv4 written as IPv6; write it as IPv4".to_owned())
-        }
-        IpNet::V4(_) | IpNet::V6(_) => Ok(net),
     }
 }
 

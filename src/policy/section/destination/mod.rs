@@ -11,6 +11,7 @@ mod lower;
 mod naming;
 mod ports;
 mod pre_sniff;
+mod reach;
 mod rule;
 pub mod vouched;
 pub(in crate::policy) mod written;
@@ -29,6 +30,7 @@ pub(in crate::policy) use clash::SpokenProviders;
 pub use decide::{Action, Flow, FlowDecision, Protocol};
 pub use endpoints::{EndpointQuery, EndpointRules};
 pub use pre_sniff::PreSniffDecision;
+pub use written::Reach;
 pub(in crate::policy) use rule::DestinationRule;
 
 /// The destination rules of all policies, and how to find those about one flow.

@@ -40,6 +40,10 @@ pub struct Destination {
     /// With Inspect: whether WebSockets are allowed. Absent: Deny. At an LLM provider `providerState` decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upgrade: Option<Upgrade>,
+    /// With Inspect: whether the host is reached at all. Absent: Origin. Routes if any of several rules that decide
+    /// together says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Reach>,
     /// With Tunnel: whether a TLS handshake that hides its name (ECH) passes. Absent: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_ech: Option<bool>,
@@ -115,6 +119,16 @@ pub enum Upgrade {
     Allow,
     /// They are refused.
     Deny,
+}
+
+/// Who answers requests to a host; the later is the stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
+pub enum Reach {
+    /// The host itself, where no route takes a request.
+    Origin,
+    /// Models of `routes` alone: the host's name is never resolved, and nothing is connected to it.
+    Routes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

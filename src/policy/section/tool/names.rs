@@ -124,7 +124,16 @@ impl NamePattern {
     /// Reads a pattern: `*` and `%` match any run of characters. What stands between them is put in the form that
     /// names are compared in.
     pub(in crate::policy) fn read(written: &str, form: impl Fn(&str) -> String) -> Self {
-        let mut texts = written.split(WILD).map(|text| form(text).into_boxed_str());
+        Self::of_texts(written.split(WILD).map(|text| form(text).into_boxed_str()))
+    }
+
+    /// Reads a pattern in which `*` alone matches any run of characters, and all else is compared as it is.
+    pub(in crate::policy) fn glob(written: &str) -> Self {
+        Self::of_texts(written.split('*').map(Box::from))
+    }
+
+    /// Makes a pattern of the texts before, between and after what matches any run.
+    fn of_texts(mut texts: impl Iterator<Item = Box<str>>) -> Self {
         let first = texts.next().unwrap_or_default();
         let mut middle: Vec<Box<str>> = texts.collect();
         match middle.pop() {
