@@ -9,6 +9,7 @@ pub(crate) mod exchange;
 mod forward;
 pub(crate) mod inbound;
 mod readahead;
+pub(crate) mod routing;
 pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -39,6 +40,7 @@ use agent_door::Questions;
 use budget::Budget;
 use canary::Canaries;
 use exchange::rules::FailingRules;
+use routing::RoutingState;
 use snapshot::Snapshot;
 
 /// How many answers and conversations are remembered with their blocked calls.
@@ -68,6 +70,8 @@ pub struct Gateway {
     pub(crate) questions: Questions,
     /// Small values of requests to hosts that are no model's.
     pub(crate) spread: Arc<SpreadValues>,
+    /// How models of routes do.
+    pub(crate) routing: RoutingState,
 }
 
 impl Gateway {
@@ -98,6 +102,7 @@ impl Gateway {
             denials: Denials::default(),
             questions: Questions::default(),
             spread: Arc::default(),
+            routing: RoutingState::default(),
         })
     }
 

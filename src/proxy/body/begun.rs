@@ -11,6 +11,7 @@ use http_body::Body as _;
 use tokio::time::{Instant, Sleep};
 
 use super::Body;
+use crate::call::turn::AnswerFailure;
 use super::coalesce::BrokenOff;
 
 /// How long an answer that has begun is silent before the agent hears a sign of life.
@@ -34,6 +35,9 @@ pub(crate) trait AnswerReader: Send {
     fn ping(&mut self, out: &mut VecDeque<Bytes>);
 
     fn stage(&self) -> AnswerStage;
+
+    /// Why it failed, if it did.
+    fn failure(&mut self) -> Option<AnswerFailure>;
 }
 
 /// How far an answer has come.
@@ -55,6 +59,8 @@ pub(crate) struct BegunBody {
     ready: VecDeque<Bytes>,
     silence: Pin<Box<Sleep>>,
     has_ended: bool,
+    /// The other side went away, and the agent is to see that.
+    is_broken: bool,
 }
 
 /// How the wait for an answer ended.
@@ -69,7 +75,7 @@ pub(crate) enum Beginning {
 impl BegunBody {
     pub(crate) fn new(body: Body, reader: Box<dyn AnswerReader>) -> Self {
         let silence = Box::pin(tokio::time::sleep(SILENCE));
-        Self { body, reader, ready: VecDeque::new(), silence, has_ended: false }
+        Self { body, reader, ready: VecDeque::new(), silence, has_ended: false, is_broken: false }
     }
 
     /// Reads until the answer begins or fails. Nothing that begins by `until` is late; with `begins_at`, it begins then,
@@ -93,13 +99,13 @@ impl BegunBody {
         }
     }
 
-    /// What read it.
-    pub(crate) fn reader(&mut self) -> &mut dyn AnswerReader {
-        &mut *self.reader
+    /// Why it failed, if it did.
+    pub(crate) fn failure(&mut self) -> Option<AnswerFailure> {
+        self.reader.failure()
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.has_ended && self.ready.is_empty()
+        self.has_ended && self.ready.is_empty() && !self.is_broken
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
@@ -107,6 +113,9 @@ impl BegunBody {
             if let Some(piece) = self.ready.pop_front() {
                 self.silence.as_mut().reset(Instant::now() + SILENCE);
                 return Poll::Ready(Some(Ok(piece)));
+            }
+            if std::mem::take(&mut self.is_broken) {
+                return Poll::Ready(Some(Err(BrokenOff)));
             }
             if self.has_ended || self.reader.stage() == AnswerStage::Over {
                 return Poll::Ready(None);
@@ -130,6 +139,8 @@ impl BegunBody {
             Some(Err(_)) => {
                 self.has_ended = true;
                 self.reader.broken_off(&mut self.ready);
+                // A reader that has told the agent is over; else the break itself goes on.
+                self.is_broken = self.reader.stage() == AnswerStage::Begun;
             }
             None => {
                 self.has_ended = true;

@@ -207,6 +207,11 @@ impl RequestBody {
         self.whole.as_ref()
     }
 
+    /// Puts other bytes in the place of a body that was taken in whole.
+    pub(crate) fn replace(&mut self, bytes: Bytes) {
+        self.whole = (!bytes.is_empty()).then_some(bytes);
+    }
+
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
     }

@@ -13,6 +13,7 @@ use crate::credential::placement::{self, KeyDenial, Placement, Plan};
 use crate::decision::{Decision, Verdict};
 use crate::name::path::NormalPath;
 use crate::policy::Policy;
+use crate::policy::routing::Reach;
 use crate::policy::destination::{Action, EndpointQuery, EndpointRules, Flow, FlowDecision, Protocol};
 use crate::provider;
 use crate::provider::surface::looks_like_inference;
@@ -69,6 +70,8 @@ pub(super) struct RequestPlan {
     pub(super) decision: Decision,
     /// It asks for a WebSocket and may have one.
     pub(super) is_upgrade: bool,
+    /// Whether models of routes alone answer at the destination.
+    pub(super) reach: Reach,
 }
 
 /// Decides everything that can be decided before the body of a request is read (design 5.10).
@@ -108,6 +111,10 @@ fn plan(
     let service = facts.service;
     let is_upgrade = asks_for_websocket(parts)?;
     if is_upgrade {
+        if answers_by_routes(&origin, rules.policy, &inspection) {
+            let reason = "Routes are about requests here: what comes over a WebSocket cannot be routed";
+            return Err(not_served(Decision::builtin("route", reason).into()));
+        }
         let upgrade = match service {
             // Its messages are read; the provider keeps the conversation.
             Some(service) if service.dialect.is_some() => rules.policy.provider_state().decision,
@@ -115,7 +122,14 @@ fn plan(
         };
         decision = worst(decision, upgrade).map_err(not_served)?;
     }
-    Ok(RequestPlan { target: UpstreamTarget { origin, service, credential }, decision, is_upgrade })
+    let reach = inspection.reach();
+    Ok(RequestPlan { target: UpstreamTarget { origin, service, credential }, decision, is_upgrade, reach })
+}
+
+/// Whether a WebSocket is refused, so that its client sends plain requests, of which routes can take any.
+fn answers_by_routes(origin: &Origin, policy: &Policy, inspection: &EndpointRules) -> bool {
+    inspection.reach() == Reach::Routes
+        || policy.routing().is_some_and(|routing| routing.has_responses_route(&origin.host))
 }
 
 /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.

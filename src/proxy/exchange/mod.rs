@@ -16,6 +16,7 @@ pub(crate) mod preview;
 pub(crate) mod record;
 pub(crate) mod reply;
 mod response;
+mod routed;
 pub(crate) mod rules;
 mod target;
 mod upgrade;
@@ -23,6 +24,7 @@ mod upgrade;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body as _;
@@ -50,6 +52,7 @@ use judge::PolicyInForce;
 use model_request::{ModelRequest, RequestReader, exhausted};
 use record::{EndRules, Record};
 use response::switches_protocols;
+use routed::{AgentTurn, Chain, Choice, Routed};
 use rules::ExchangeFacts;
 use target::UpstreamTarget;
 use upgrade::{Socket, SocketTraffic, Upgrade};
@@ -96,18 +99,50 @@ struct Exchange<'a> {
     head: Result<(), Denial>,
 }
 
+/// A request that a route takes.
+struct RoutedTurn<'a> {
+    parts: &'a Parts,
+    plan: &'a RequestPlan,
+    chain: &'a Chain,
+    model_request: &'a ModelRequest,
+    body: &'a RequestBody,
+}
+
+/// What the guard of an answer has to know.
+struct Guarding<'a> {
+    /// None where no model answers.
+    model_request: Option<&'a ModelRequest>,
+    allowance: &'a Allowance,
+    facts: Option<Arc<ExchangeFacts>>,
+}
+
 impl Exchange<'_> {
     async fn run(&mut self, mut parts: Parts, record: &mut Record) -> Result<Answered, Stop> {
         record.hold_room(self.room(&parts)?);
         let plan = self.plan(&parts, record).await?;
+        if let Some(response) = self.answer_beside_routes(&parts, &plan)? {
+            return Ok(Answered::Http(response));
+        }
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
-        let allowance = plan.target.allowance(&self.session.gateway);
-        let (model_request, body) = self.read(&mut parts, &plan, record).await?;
+        let (mut model_request, mut body) = self.read(&mut parts, &plan, record).await?;
         std::mem::replace(&mut self.head, Ok(()))?;
+        let chain = match model_request.as_mut().zip(body.as_mut()) {
+            Some(asked) => match self.choose(&plan, &mut parts, asked, record)? {
+                Choice::Told(response) => return Ok(Answered::Http(response)),
+                Choice::Chain(chain) => Some(chain),
+                Choice::Origin => None,
+            },
+            None => None,
+        };
+        let allowance = self.allowance(&plan, chain.as_ref());
         let facts = self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
         if model_request.is_some() && !plan.is_upgrade {
             let recorded = allowance.admit(self.snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
+        }
+        if let (Some(chain), Some(model_request), Some(body)) = (chain, &model_request, &body) {
+            let turn = RoutedTurn { parts: &parts, plan: &plan, chain: &chain, model_request, body };
+            return self.answer_by_route(turn, facts, record).await.map(Answered::Http);
         }
         // Where the agent sent it. All that follows hangs on the target alone.
         let target = plan.target;
@@ -130,22 +165,69 @@ impl Exchange<'_> {
             }
             (answer, _) => answer,
         };
-        let mut response = response::receive(answer, self.session, &self.snapshot)?;
+        let response = response::receive(answer, self.session, &self.snapshot)?;
         let facts = self.begin_answer(&response, facts, record)?;
+        let guarding = Guarding { model_request: model_request.as_ref(), allowance: &allowance, facts };
+        self.guard(response, (&method, secrets), guarding, record).await.map(Answered::Http)
+    }
+
+    /// Answers a request by a route: one model after the other is asked.
+    async fn answer_by_route(
+        &self,
+        turn: RoutedTurn<'_>,
+        facts: Option<ExchangeFacts>,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Stop> {
+        let RoutedTurn { parts, plan, chain, model_request, body } = turn;
+        let nothing = Bytes::new();
+        let agent = AgentTurn {
+            parts,
+            body: body.bytes().unwrap_or(&nothing),
+            model_request,
+            origin: &plan.target,
+            decision: &plan.decision,
+        };
+        let Routed { response, target, is_answer } = chain.ask(self, &agent, record).await?;
+        let secrets = target.secrets(&self.snapshot);
+        let facts = self.begin_answer(&response, facts, record)?;
+        // Tokens count for the one that answers.
+        let allowance = target.allowance(&self.session.gateway);
+        let model_request = is_answer.then_some(model_request);
+        let guarding = Guarding { model_request, allowance: &allowance, facts };
+        self.guard(response, (&parts.method, secrets), guarding, record).await
+    }
+
+    /// What a request counts against: the credential of the one that is asked first.
+    fn allowance(&self, plan: &RequestPlan, chain: Option<&Chain>) -> Allowance {
+        let gateway = &self.session.gateway;
+        match chain.and_then(Chain::first_model) {
+            Some(model) => Allowance::new(gateway, model.provider.credential.as_ref()),
+            None => plan.target.allowance(gateway),
+        }
+    }
+
+    /// Has the guard read an answer of a model, and masks the keys in it.
+    async fn guard(
+        &self,
+        mut response: Response<Body>,
+        (method, secrets): (&Method, Option<Arc<SecretMatcher>>),
+        guarding: Guarding<'_>,
+        record: &mut Record,
+    ) -> Result<Response<Body>, Stop> {
         if secrets.is_some() {
             // Before the guard reads the answer, which makes the head say UTF-8.
-            response::check_charset(&response, &method)?;
+            response::check_charset(&response, method)?;
         }
-        if let Some(model_request) = &model_request {
+        let Guarding { model_request, allowance, facts } = guarding;
+        if let Some(model_request) = model_request {
             let (session, snapshot) = (self.session, &self.snapshot);
-            let (allowance, facts) = (&allowance, facts.as_ref());
-            let guard = ResponseGuard { session, snapshot, model_request, allowance, facts };
+            let guard = ResponseGuard { session, snapshot, model_request, allowance, facts: facts.as_ref() };
             response = guard.guard_response(response, record).await?;
         }
-        if let Some(secrets) = secrets {
-            response = response::scrub(response, &method, secrets, &self.snapshot)?;
+        match secrets {
+            Some(secrets) => Ok(response::scrub(response, method, secrets, &self.snapshot)?),
+            None => Ok(response),
         }
-        Ok(Answered::Http(response))
     }
 
     /// Decides by the head, and again under another policy that comes into force while the value of a credential is

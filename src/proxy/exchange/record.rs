@@ -1,6 +1,8 @@
 //! Records one exchange: emits the request's event at its decision, the response's at its end. It decides and counts
 //! nothing that limits an agent.
 
+mod routed;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -90,6 +92,8 @@ pub(crate) struct Record {
     findings: Vec<event::Finding>,
     /// The same in a body on its way.
     streamed: Option<StreamFindings>,
+    /// Who answers by a route.
+    routed: Option<routed::RoutedAnswer>,
 }
 
 impl Record {
@@ -131,6 +135,7 @@ impl Record {
             credential: None,
             findings: Vec::new(),
             streamed: None,
+            routed: None,
         }
     }
 
@@ -499,6 +504,7 @@ impl Record {
         if std::mem::replace(&mut self.ended, true) {
             return id;
         }
+        self.take_report();
         self.count_tokens();
         self.emit_end_audits();
         let mut event = self.event(id, Kind::Response, self.verdict.clone());
@@ -518,7 +524,7 @@ impl Record {
     }
 
     fn count_tokens(&self) {
-        let (Some(service), Some(provider)) = (self.service, &self.provider) else { return };
+        let (Some(service), Some(provider)) = (self.answering_service(), &self.provider) else { return };
         let model = provider.response_model.as_deref().or(provider.model.as_deref()).unwrap_or("unknown");
         let gateway = &self.session.gateway;
         gateway.metrics.tokens(service.vendor, &gateway.shown(model), &self.usage);

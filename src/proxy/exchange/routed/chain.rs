@@ -1,0 +1,154 @@
+//! Asks the models of a route, one after the other, until one begins to answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Response;
+
+use super::attempt::{AgentTurn, Asked, Attempt, Begun};
+use super::told;
+use crate::call::FailureClass;
+use crate::call::turn::AnswerFailure;
+use crate::event;
+use crate::policy::routing::{Hop, Model, Route};
+use crate::proxy::body::Body;
+use crate::proxy::error::Stop;
+use crate::proxy::exchange::Exchange;
+use crate::proxy::exchange::record::Record;
+use crate::proxy::exchange::target::UpstreamTarget;
+use crate::proxy::routing::health::Change;
+
+/// How long a model has for its first piece where another one follows.
+const FIRST_PIECE: Duration = Duration::from_mins(2);
+
+/// The models that a route asks, in this order.
+#[derive(Debug)]
+pub(in crate::proxy::exchange) struct Chain {
+    pub(in crate::proxy::exchange) route: Arc<Route>,
+    pub(in crate::proxy::exchange) hops: Vec<Hop>,
+}
+
+/// The answer of a chain.
+pub(in crate::proxy::exchange) struct Routed {
+    pub(in crate::proxy::exchange) response: Response<Body>,
+    /// Who was asked last, whose key is masked in it.
+    pub(in crate::proxy::exchange) target: UpstreamTarget,
+    /// Whether a model said it: the guard reads it.
+    pub(in crate::proxy::exchange) is_answer: bool,
+}
+
+impl Chain {
+    /// The model that is asked first; none where that is the origin.
+    pub(in crate::proxy::exchange) fn first_model(&self) -> Option<&Arc<Model>> {
+        self.hops.first().and_then(Hop::model)
+    }
+
+    /// Asks one model after the other. What is answered is told to the record; the request's own event is emitted with the
+    /// first that is asked.
+    ///
+    /// # Errors
+    /// If the request must not go on, whoever would answer it.
+    pub(in crate::proxy::exchange) async fn ask(
+        &self,
+        exchange: &Exchange<'_>,
+        turn: &AgentTurn<'_>,
+        record: &mut Record,
+    ) -> Result<Routed, Stop> {
+        let gateway = &exchange.session.gateway;
+        let health = &gateway.routing.health;
+        let begun = Instant::now();
+        let deadline = begun + exchange.snapshot.settings.timeouts.upstream_head;
+        let mut last = None;
+        for (number, hop) in self.hops.iter().enumerate() {
+            let rest = self.hops.get(number + 1..).unwrap_or_default();
+            let (name, now) = (turn.health_name(hop), Instant::now());
+            let is_other_open = rest.iter().any(|other| health.is_open(&turn.health_name(other), now));
+            if !health.may_ask(&name, now) && is_other_open {
+                record.attempted(attempt(hop.label(), "PassedOver", None, Duration::ZERO));
+                continue;
+            }
+            let until = deadline.min(now + first_piece(hop, !rest.is_empty(), deadline - begun));
+            record.asking(&self.route, turn.shown(hop));
+            let asked = Attempt { exchange, turn, hop, is_last: rest.is_empty(), until, rule: self.route.id.as_str() };
+            let asked = asked.ask(record).await;
+            let took = now.elapsed();
+            let (failure, target, answer) = match asked {
+                Ok(Begun { response, target }) => {
+                    self.tell_health(exchange, hop, health.answered(&name));
+                    let status = Some(response.status().as_u16());
+                    record.attempted(attempt(hop.label(), "Answered", status, took));
+                    gateway.metrics.routing().attempted(hop.label(), "Answered");
+                    gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), "Answered");
+                    return Ok(Routed { response, target, is_answer: true });
+                }
+                Err(Asked::Stopped(stop)) => {
+                    health.untold(&name);
+                    return Err(stop);
+                }
+                Err(Asked::Failed { failure, target, answer }) => (failure, target, answer),
+            };
+            let change = match failure.class {
+                FailureClass::Connect | FailureClass::Timeout | FailureClass::Unavailable => {
+                    health.failed(&name, failure.retry_after.map(Duration::from_secs), Instant::now())
+                }
+                FailureClass::RateLimited => match failure.retry_after {
+                    Some(seconds) => health.failed(&name, Some(Duration::from_secs(seconds)), Instant::now()),
+                    None => health.answered(&name),
+                },
+                FailureClass::Quota
+                | FailureClass::Translate
+                | FailureClass::ContextLength
+                | FailureClass::Rejected => health.answered(&name),
+            };
+            self.tell_health(exchange, hop, change);
+            gateway.metrics.routing().attempted(hop.label(), failure.class.as_str());
+            record.attempted(attempt(hop.label(), failure.class.as_str(), failure.status, took));
+            record.attempt_failed(&self.route, hop.label(), &failure);
+            let goes_on = !rest.is_empty() && self.route.follows(failure.class) && Instant::now() < deadline;
+            last = Some((hop, failure, target, answer));
+            if !goes_on {
+                break;
+            }
+        }
+        let Some((hop, failure, target, answer)) = last else {
+            let failure = AnswerFailure::new(FailureClass::Connect, "no model of the route may be asked");
+            return Ok(self.told(turn, "none", &failure, (turn.origin.clone(), None), record));
+        };
+        gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), failure.class.as_str());
+        Ok(self.told(turn, hop.label(), &failure, (target, answer), record))
+    }
+
+    /// What the agent reads where no model answered: the error of the last one where it speaks the agent's own API.
+    fn told(
+        &self,
+        turn: &AgentTurn<'_>,
+        label: &str,
+        failure: &AnswerFailure,
+        (target, answer): (UpstreamTarget, Option<Response<Body>>),
+        record: &mut Record,
+    ) -> Routed {
+        let event = record.route_failed(&failure.to_string());
+        let response = answer.unwrap_or_else(|| {
+            told::failed(turn.dialect(), failure, (label, self.route.id.as_str()), event)
+        });
+        Routed { response, target, is_answer: false }
+    }
+
+    fn tell_health(&self, exchange: &Exchange<'_>, hop: &Hop, change: Option<Change>) {
+        let Some(change) = change else { return };
+        let gateway = &exchange.session.gateway;
+        gateway.metrics.routing().passed_over(hop.label(), matches!(change, Change::Closed(_)));
+        gateway.emit(told::health_changed(&self.route.id, hop.label(), change));
+    }
+}
+
+/// How long a model has for its first piece.
+fn first_piece(hop: &Hop, is_followed: bool, whole: Duration) -> Duration {
+    let said = hop.model().and_then(|model| model.provider.first_event);
+    said.unwrap_or(if is_followed { FIRST_PIECE.min(whole) } else { whole })
+}
+
+fn attempt(label: &str, class: &'static str, status: Option<u16>, took: Duration) -> event::Attempt {
+    let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    event::Attempt { label: label.into(), class: class.into(), status, ms }
+}

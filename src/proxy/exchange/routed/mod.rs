@@ -1,0 +1,223 @@
+//! A request that routes of the policy are about: which models are asked in its place, one after the other.
+
+mod attempt;
+mod body;
+mod chain;
+mod outgoing;
+mod reading;
+mod told;
+
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+
+use super::decide::RequestPlan;
+use super::model_request::{ModelRequest, describe};
+use super::record::Record;
+use super::Exchange;
+use crate::call::{Api, Dialect};
+use crate::decision::Decision;
+use crate::policy::routing::{Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing};
+use crate::provider::translate::estimate::Size;
+use crate::provider::translate::{Marked, marked};
+use crate::proxy::body::Body;
+use crate::proxy::body::request::RequestBody;
+use crate::proxy::error::{Refusal, Stop};
+use crate::wire::json::Document;
+pub(super) use attempt::AgentTurn;
+pub(super) use chain::{Chain, Routed};
+pub(super) use reading::SharedReport;
+
+/// What routes say about a request to a model.
+pub(super) enum Choice {
+    /// It goes where the agent sent it.
+    Origin,
+    Chain(Chain),
+    /// It is answered here.
+    Told(Response<Body>),
+}
+
+/// The rule of what is built in about routes.
+const RULE: &str = "route";
+
+impl Exchange<'_> {
+    /// Answers what is no request to a model at a host that only routes answer; nothing is sent there.
+    ///
+    /// # Errors
+    /// If it is an inference endpoint that no route can take.
+    pub(super) fn answer_beside_routes(
+        &self,
+        parts: &Parts,
+        plan: &RequestPlan,
+    ) -> Result<Option<Response<Body>>, Stop> {
+        if plan.reach == Reach::Origin {
+            return Ok(None);
+        }
+        let service = plan.target.service;
+        match service.map(|service| service.api) {
+            Some(Api::Models) if parts.method == Method::GET => {
+                let routing = self.snapshot.policy().routing();
+                let names =
+                    routing.map(|routing| routing.model_list(&plan.target.origin.host)).unwrap_or_default();
+                let one = parts.uri.path().split_once("/models/").map(|(_, name)| name);
+                Ok(Some(told::models(&names, one.filter(|name| !name.is_empty()))))
+            }
+            Some(Api::Models | Api::Startup | Api::Other) | None => Ok(Some(told::unknown())),
+            Some(
+                Api::Messages
+                | Api::ChatCompletions
+                | Api::Responses
+                | Api::GenerateContent
+                | Api::Converse
+                | Api::InvokeModel
+                | Api::CountTokens
+                | Api::Embeddings,
+            ) if service.is_some_and(|service| service.dialect.is_some()) => Ok(None),
+            Some(_) => Err(unrouted().into()),
+        }
+    }
+
+    /// Cuts out markers, and asks policy which models answer a request.
+    ///
+    /// # Errors
+    /// If no model may answer it.
+    pub(super) fn choose(
+        &self,
+        plan: &RequestPlan,
+        parts: &mut Parts,
+        (model_request, body): (&mut ModelRequest, &mut RequestBody),
+        record: &mut Record,
+    ) -> Result<Choice, Stop> {
+        let choice = match self.snapshot.policy().routing() {
+            Some(routing) => self.ask_routes(routing, plan, parts, (&mut *model_request, body), record)?,
+            None => Choice::Origin,
+        };
+        if matches!(choice, Choice::Origin) && plan.reach == Reach::Routes {
+            return Err(unrouted().into());
+        }
+        Ok(choice)
+    }
+
+    fn ask_routes(
+        &self,
+        routing: &Routing,
+        plan: &RequestPlan,
+        parts: &mut Parts,
+        (model_request, body): (&mut ModelRequest, &mut RequestBody),
+        record: &mut Record,
+    ) -> Result<Choice, Stop> {
+        let is_routed = match model_request.service.api {
+            Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
+            Api::GenerateContent
+            | Api::Converse
+            | Api::InvokeModel
+            | Api::Embeddings
+            | Api::Models
+            | Api::Startup
+            | Api::Other => false,
+        };
+        let (true, Some(model)) = (is_routed, model_request.facts.model.clone()) else {
+            return Ok(Choice::Origin);
+        };
+        let marker = self.marker(routing, model_request, body);
+        let audit_marker = self.audit_marker(routing, model_request, body);
+        let of = |marked: &'_ Marked| (marked.token.clone(), marked.label.clone());
+        let (own, audited) = (marker.as_ref().map(of), audit_marker.as_ref().map(of));
+        fn shown(marker: &Option<(String, String)>) -> Option<RouteMarker<'_>> {
+            marker.as_ref().map(|(token, label)| RouteMarker { token, label })
+        }
+        let decision = routing.choose(&RouteQuestion {
+            host: &plan.target.origin.host,
+            dialect: model_request.dialect,
+            model: &model,
+            marker: shown(&own),
+            audit_marker: shown(&audited),
+            reach: plan.reach,
+        });
+        if let Some(audited) = decision.audited {
+            record.emit_audit(&audited);
+        }
+        let (route, mut hops) = match decision.outcome {
+            RouteOutcome::NoMatch => return Ok(Choice::Origin),
+            RouteOutcome::Stub { route, label } => {
+                let labels: Vec<&str> = route.labels().collect();
+                let labels = labels.join(", ");
+                return Ok(Choice::Told(self.stub(model_request, &label, &labels, record)));
+            }
+            RouteOutcome::Chain { route, chain } => (route, chain),
+        };
+        if let Some(marked) = marker {
+            let (before, after) = (body.bytes().cloned().unwrap_or_default(), marked.body.into());
+            record.markers_cut(&marked.label, &before, &after);
+            body.replace(after);
+            describe(&mut parts.headers, body.bytes().map_or(0, bytes::Bytes::len));
+            if model_request.facts.is_attested {
+                // Its client has a hash of the body in it, which is no longer true.
+                hops.retain(|hop| !matches!(hop, Hop::Origin));
+            }
+            model_request.is_edited = true;
+        }
+        if hops.is_empty() {
+            return Err(attested().into());
+        }
+        let begins_at_model = hops.first().is_some_and(|hop| hop.model().is_some());
+        if model_request.service.api == Api::CountTokens {
+            return Ok(if begins_at_model { Choice::Told(self.count(&hops, body)) } else { Choice::Origin });
+        }
+        let models = hops.iter().filter_map(|hop| hop.model().and_then(|model| model.model.as_deref()));
+        model_request.facts.models.extend(models.map(str::to_owned));
+        Ok(Choice::Chain(Chain { route, hops }))
+    }
+
+    /// The first marker that chooses a route, and the body without any.
+    fn marker(&self, routing: &Routing, asked: &ModelRequest, body: &RequestBody) -> Option<Marked> {
+        let tokens: Vec<&str> = routing.tokens().collect();
+        self.marked(&tokens, asked, body)
+    }
+
+    /// The same of markers that only Audit policies name, which stay where they are.
+    fn audit_marker(&self, routing: &Routing, asked: &ModelRequest, body: &RequestBody) -> Option<Marked> {
+        let own: Vec<&str> = routing.tokens().collect();
+        let all: Vec<&str> = routing.all_tokens().collect();
+        if own.len() == all.len() { None } else { self.marked(&all, asked, body) }
+    }
+
+    fn marked(&self, tokens: &[&str], asked: &ModelRequest, body: &RequestBody) -> Option<Marked> {
+        if tokens.is_empty() || asked.dialect != Dialect::Anthropic {
+            return None;
+        }
+        let document = Document::parse(body.bytes()?, self.snapshot.json_limits()).ok()?;
+        marked(&document, |token| tokens.contains(&token)).ok().flatten()
+    }
+
+    /// How many tokens a request would have for the first of a chain.
+    fn count(&self, hops: &[Hop], body: &RequestBody) -> Response<Body> {
+        let model = hops.first().and_then(|hop| hop.model()).map(|model| model.id.to_string());
+        let ratio = self.session.gateway.routing.ratios.of(&model.unwrap_or_default());
+        let bytes = body.bytes().cloned().unwrap_or_default();
+        let size = Document::parse(&bytes, self.snapshot.json_limits());
+        told::count(size.map_or(0, |document| Size::of(&document).tokens(ratio)))
+    }
+
+    /// The answer to a marker that names no model of its route.
+    fn stub(&self, asked: &ModelRequest, label: &str, labels: &str, record: &mut Record) -> Response<Body> {
+        let text = format!("[postern] No model \"{label}\" can be chosen here. Labels: {labels}.");
+        let decision = Decision::builtin(RULE, text.clone());
+        let event = record.stub_told(&decision);
+        let model = asked.facts.model.as_deref().unwrap_or_default();
+        told::stub(&text, (model, asked.facts.stream), (&decision, event), &record.hex_id())
+    }
+}
+
+/// The denial of a request that no route takes, at a host that only routes answer.
+fn unrouted() -> Refusal {
+    let reason = "Only models of routes answer at this host here, and no route takes this request";
+    Refusal::new(StatusCode::FORBIDDEN, Decision::builtin(RULE, reason))
+}
+
+/// The denial of a request that had to be edited, and whose provider takes it as its client made it alone.
+fn attested() -> Refusal {
+    let reason = "The marker had to be cut out of this request, and the body of a request with the login of a Claude \
+                  subscription must stay as it is. Set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the agent, let it use an API \
+                  key, or choose a model of the route";
+    Refusal::new(StatusCode::FORBIDDEN, Decision::builtin("subscription-edit", reason))
+}
