@@ -1,7 +1,10 @@
 //! Remembers texts in which nothing was found, by a hash that nobody else can make: a conversation is sent again with each
 //! turn, and only what is new is searched.
+//!
+//! A text is remembered by itself, and as a step: with what stood before it, as far as that matters for seams. One look-up
+//! then tells that text and seams are clean, and what stands before the next text.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::RandomState;
 use quick_cache::sync::Cache;
@@ -21,9 +24,14 @@ pub(super) enum Way {
     Part,
 }
 
+/// What stands in front of a text: the ends of the texts before it, by their hash.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct State(u128);
+
 /// Texts in which nothing was found under one policy.
 pub struct CleanTexts {
-    texts: Cache<u128, ()>,
+    /// Of a step, what it leads to; of others, nothing.
+    texts: Cache<u128, State>,
     seeds: [RandomState; 2],
 }
 
@@ -36,14 +44,26 @@ impl Default for CleanTexts {
 impl CleanTexts {
     /// The name of a text. `way` tells apart ways in which a text may be searched.
     pub(super) fn key(&self, text: &[u8], way: (u64, Way)) -> u128 {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((way, text))));
-        one << 64 | other
+        self.hash((way, text))
     }
 
     /// The name of two texts that follow each other.
     pub(super) fn key_of_seam(&self, generation: u64, before: &[u8], behind: &[u8]) -> u128 {
-        let [one, other] =
-            self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((generation, before, behind))));
+        self.hash((generation, before, behind))
+    }
+
+    /// The name of a text behind this state. `kind` tells apart whatever else decides about its seams.
+    pub(super) fn key_of_step(&self, from: State, text: &[u8], way: (u64, Way), kind: u8) -> u128 {
+        self.hash((from, way, kind, text))
+    }
+
+    /// What stands in front of the next text, where these ends stand there.
+    pub(super) fn state(&self, ends: [&[u8]; 2]) -> State {
+        State(self.hash(ends))
+    }
+
+    fn hash(&self, of: impl Hash + Copy) -> u128 {
+        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one(of)));
         one << 64 | other
     }
 
@@ -52,7 +72,16 @@ impl CleanTexts {
     }
 
     pub(super) fn add(&self, key: u128) {
-        self.texts.insert(key, ());
+        self.texts.insert(key, State::default());
+    }
+
+    /// What a clean step leads to.
+    pub(super) fn after(&self, step: u128) -> Option<State> {
+        self.texts.get(&step)
+    }
+
+    pub(super) fn add_step(&self, step: u128, to: State) {
+        self.texts.insert(step, to);
     }
 }
 

@@ -12,9 +12,36 @@ const ESCAPE: usize = 6;
 /// The ends of the texts before.
 #[derive(Default)]
 pub(super) struct Neighbours {
-    /// Of the last value, whatever it is, and of the last text that somebody said: names stand between these.
-    value: Vec<u8>,
-    text: Vec<u8>,
+    /// Of the last value, whatever it is.
+    value: TextEnd,
+    /// Of the last text that somebody said, where that is another one: names stand between these.
+    text: Option<TextEnd>,
+}
+
+/// The end of a text.
+enum TextEnd {
+    Read(Vec<u8>),
+    /// As JSON writes it, which is read once somebody asks.
+    Written(String),
+}
+
+impl Default for TextEnd {
+    fn default() -> Self {
+        Self::Read(Vec::new())
+    }
+}
+
+impl TextEnd {
+    fn read(&mut self) -> &[u8] {
+        if let Self::Written(raw) = self {
+            let text = unescaped(raw).map(end_of);
+            *self = Self::Read(text.map(|text| text.as_bytes().to_vec()).unwrap_or_default());
+        }
+        match self {
+            Self::Read(end) => end,
+            Self::Written(_) => &[],
+        }
+    }
 }
 
 /// The ends of one text, in front of the first secret that was found in it and behind the last one: those are told by
@@ -83,24 +110,41 @@ fn unescaped(raw: &str) -> Option<Cow<'_, str>> {
 impl Neighbours {
     /// The seams between the texts before and this one: what stands in front, and behind.
     pub(super) fn seams<'a>(
-        &'a self,
+        &'a mut self,
         ends: &'a Ends<'_>,
         is_said: bool,
     ) -> impl Iterator<Item = [&'a [u8]; 2]> {
-        let text = (is_said && self.text != self.value).then_some(&*self.text);
-        let before = std::iter::once(&*self.value).chain(text);
+        let [value, text] = self.ends();
+        let text = (is_said && text != value).then_some(text);
+        let before = std::iter::once(value).chain(text);
         before
             .map(|before| [before, ends.begin.as_bytes()])
             .filter(|seam| seam.iter().all(|side| !side.is_empty()))
     }
 
+    /// The ends of the last value, and of the last text that somebody said.
+    pub(super) fn ends(&mut self) -> [&[u8]; 2] {
+        let Self { value, text } = self;
+        let value = value.read();
+        [value, text.as_mut().map_or(value, TextEnd::read)]
+    }
+
     /// Takes a text over as the one before.
     pub(super) fn add(&mut self, ends: &Ends<'_>, is_said: bool) {
-        let end = ends.end.as_bytes();
-        end.clone_into(&mut self.value);
-        if is_said {
-            end.clone_into(&mut self.text);
-        }
+        self.put(TextEnd::Read(ends.end.as_bytes().to_vec()), is_said);
+    }
+
+    /// The same of a text as JSON writes it, of which nobody may ask. `false`: it has to be read.
+    pub(super) fn add_written(&mut self, raw: &str, is_said: bool) -> bool {
+        let from = if raw.len() <= WRITTEN { Some(0) } else { cut(raw, raw.len() - WRITTEN) };
+        let Some(end) = from.and_then(|from| raw.get(from..)) else { return false };
+        self.put(TextEnd::Written(end.to_owned()), is_said);
+        true
+    }
+
+    fn put(&mut self, end: TextEnd, is_said: bool) {
+        let before = std::mem::replace(&mut self.value, end);
+        self.text = if is_said { None } else { Some(self.text.take().unwrap_or(before)) };
     }
 }
 

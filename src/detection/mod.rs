@@ -12,6 +12,8 @@ mod joined;
 mod names;
 mod request;
 mod spread;
+#[cfg(test)]
+mod step_tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use clean::CleanTexts;
+use clean::State;
 pub use files::settle_named;
 pub use head::place_of;
 use joined::Neighbours;
@@ -53,6 +56,8 @@ pub struct Inspection {
     clean: Option<Arc<CleanTexts>>,
     budget: Budget,
     neighbours: Neighbours,
+    /// What stands in front of the next text.
+    state: State,
     /// The files that calls name, by the place of the document in another and the call's in it.
     calls: HashMap<(&'static str, CallNumber), Option<NamedFile>>,
     /// What requests to the host before this one held, and when this one is; none where it is a model's.
@@ -111,6 +116,7 @@ impl Inspection {
             clean: None,
             budget: Budget::of(bytes, most),
             neighbours: Neighbours::default(),
+            state: State::default(),
             calls: HashMap::new(),
             spread: None,
             inspected: Inspected::default(),

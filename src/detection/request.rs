@@ -1,6 +1,9 @@
 //! Looks at each text of a request to a model, and decides once all were looked at.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem;
 
 use super::clean::Way;
 use super::joined::Ends;
@@ -12,12 +15,14 @@ use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
 use crate::provider::request::{Detection, Looked, Redaction, RequestText};
 
+/// Finds what stands in the place of a secret.
+static PLACEHOLDERS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(PLACEHOLDER));
+
 impl Detection for Inspection {
     fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
         let raw = text.value.raw();
         let raw = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw);
-        let has_placeholder =
-            !text.is_key && memchr::memmem::find(raw.as_bytes(), PLACEHOLDER.as_bytes()).is_some();
+        let has_placeholder = !text.is_key && PLACEHOLDERS.find(raw.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
         if let Some(file) = self.file(text)
             && file.action == FindingAction::Redact
@@ -26,26 +31,27 @@ impl Detection for Inspection {
         }
         self.attachment(text);
         let is_short = raw.len() < self.terms.shortest();
-        let sight = sight(text);
-        let key = self.clean.as_ref().filter(|_| !is_short);
-        let key = key.map(|clean| clean.key(raw.as_bytes(), (self.terms.generation(), way(sight))));
-        if self.is_clean(key)
-            && let Some(ends) = Ends::written(raw)
-        {
-            return self.join(text, &ends).map(|()| Looked::default());
+        if text.is_key && is_short {
+            return Ok(Looked::default());
         }
-        let Some(words) = text.value.text() else { return Ok(Looked::default()) };
-        let mut found = Vec::new();
-        if !is_short && !self.is_clean(key) {
-            found = self.searched(text, &words, (sight, self.place(text)))?;
-            if found.is_empty() {
-                self.remember(key);
+        let sight = sight(text);
+        let step = self.step(text, raw, sight);
+        if let Some(after) = step.and_then(|step| self.clean.as_ref()?.after(step))
+            && (text.is_key || self.neighbours.add_written(raw, text.form == Form::Text))
+        {
+            self.state = after;
+            return Ok(Looked::default());
+        }
+        let (looked, is_clean) = self.look_anew(text, raw, (sight, is_short))?;
+        if let Some(clean) = &self.clean {
+            if !text.is_key {
+                self.state = clean.state(self.neighbours.ends());
+            }
+            if let (Some(step), true) = (step, is_clean) {
+                clean.add_step(step, self.state);
             }
         }
-        let first = found.iter().map(|found| found.range.start).min().unwrap_or(words.len());
-        let last = found.iter().map(|found| found.range.end).max().unwrap_or(0);
-        self.join(text, &Ends::of(&words, (first, last)))?;
-        Ok(looked(found, &mut self.redacted))
+        Ok(looked)
     }
 
     fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial> {
@@ -68,6 +74,41 @@ impl Detection for Inspection {
 }
 
 impl Inspection {
+    /// The name of a text behind those before it.
+    fn step(&self, text: &RequestText<'_, '_>, raw: &str, sight: Sight) -> Option<u128> {
+        let kind = u8::from(text.is_key) << 1 | u8::from(text.form == Form::Text);
+        let way = (self.terms.generation(), way(sight));
+        Some(self.clean.as_ref()?.key_of_step(self.state, raw.as_bytes(), way, kind))
+    }
+
+    /// Looks at a text and its seams, which were not found clean together. Whether they are.
+    fn look_anew(
+        &mut self,
+        text: &RequestText<'_, '_>,
+        raw: &str,
+        (sight, is_short): (Sight, bool),
+    ) -> Result<(Looked, bool), Denial> {
+        let key = self.clean.as_ref().filter(|_| !is_short);
+        let key = key.map(|clean| clean.key(raw.as_bytes(), (self.terms.generation(), way(sight))));
+        let is_known = self.is_clean(key);
+        if is_known && let Some(ends) = Ends::written(raw) {
+            let is_clean = self.join(text, &ends)?;
+            return Ok((Looked::default(), is_clean));
+        }
+        let Some(words) = text.value.text() else { return Ok((Looked::default(), false)) };
+        let mut found = Vec::new();
+        if !is_short && !is_known {
+            found = self.searched(text, &words, (sight, self.place(text)))?;
+            if found.is_empty() {
+                self.remember(key);
+            }
+        }
+        let first = found.iter().map(|found| found.range.start).min().unwrap_or(words.len());
+        let last = found.iter().map(|found| found.range.end).max().unwrap_or(0);
+        let is_clean = self.join(text, &Ends::of(&words, (first, last)))? && found.is_empty();
+        Ok((looked(found, &mut self.redacted), is_clean))
+    }
+
     fn place(&self, text: &RequestText<'_, '_>) -> FindingPlace {
         let is_vouched = self.is_vouched;
         match (text.is_key, text.form) {
@@ -108,26 +149,31 @@ impl Inspection {
         }
     }
 
-    /// Looks at the seams between this text and those before it.
-    fn join(&mut self, text: &RequestText<'_, '_>, ends: &Ends<'_>) -> Result<(), Denial> {
+    /// Looks at the seams between this text and those before it. Whether they are clean.
+    fn join(&mut self, text: &RequestText<'_, '_>, ends: &Ends<'_>) -> Result<bool, Denial> {
         if text.is_key {
-            return Ok(());
+            return Ok(true);
         }
         let is_said = text.form == Form::Text;
         let mut neighbours = std::mem::take(&mut self.neighbours);
-        let joined = neighbours.seams(ends, is_said).try_for_each(|seam| self.seam(text, seam));
+        let mut is_clean = true;
+        let joined = neighbours.seams(ends, is_said).try_for_each(|seam| {
+            is_clean &= self.seam(text, seam)?;
+            Ok(())
+        });
         neighbours.add(ends, is_said);
         self.neighbours = neighbours;
-        joined
+        joined.map(|()| is_clean)
     }
 
-    fn seam(&mut self, text: &RequestText<'_, '_>, [before, behind]: [&[u8]; 2]) -> Result<(), Denial> {
+    /// Looks at one seam. Whether it is clean.
+    fn seam(&mut self, text: &RequestText<'_, '_>, [before, behind]: [&[u8]; 2]) -> Result<bool, Denial> {
         if before.len() + behind.len() < self.terms.shortest() {
-            return Ok(());
+            return Ok(true);
         }
         let key = self.clean.as_ref().map(|clean| clean.key_of_seam(self.terms.generation(), before, behind));
         if self.is_clean(key) {
-            return Ok(());
+            return Ok(true);
         }
         let (terms, bytes) = (self.terms.clone(), [before, behind].concat());
         let mut divided = Vec::new();
@@ -147,7 +193,7 @@ impl Inspection {
         for found in &divided {
             self.settle(found, &site);
         }
-        Ok(())
+        Ok(divided.is_empty())
     }
 }
 
