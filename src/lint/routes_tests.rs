@@ -76,3 +76,26 @@ fn a_policy_that_comes_first_hides_the_routes_of_another() {
     let recorded = format!("{{enforcement: Audit, {}}}", routes("a"));
     assert_eq!(said(&[&recorded, &format!("{{{}}}", routes("b"))]), Vec::<String>::new());
 }
+
+#[test]
+fn the_key_of_a_provider_needs_no_destination() {
+    let spec = |destination: &str, provider: &str| {
+        format!(
+            "{{destinations: [{{name: d, {destination}}}], credentials: [{{name: k, hosts: [v.example], fromEnv: K}}], \
+             modelProviders: [{{name: v, endpoint: 'https://v.example', dialect: OpenAIChat{provider}}}]}}"
+        )
+    };
+    let (other, key) = ("hosts: [a.example], action: Inspect", ", credential: k");
+    assert_twins(&[
+        (
+            &spec(other, ""),
+            "spec.credentials[0].hosts[0]: no rule of what is checked here names",
+            &spec(other, key),
+        ),
+        (
+            &spec("hosts: [v.example], action: Deny", key),
+            "spec.credentials[0].hosts[0]: \"v.example\" is denied by the rule d",
+            &spec("hosts: [v.example], ports: [80], action: Deny", key),
+        ),
+    ]);
+}

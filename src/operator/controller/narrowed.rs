@@ -69,18 +69,9 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
 /// their routes differ, or the keys of their models: what a route keeps from a host is not sent there.
 pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document) -> Option<Document> {
     let (mut spec, former, newest) = (stub.spec.clone(), &former.spec, &newest.spec);
-    let is_routed_alike = newest.routes == former.routes
-        && newest.models == former.models
-        && newest.model_providers == former.model_providers;
-    if newest.pod_selector != former.pod_selector
-        || newest.enforcement != former.enforcement
-        || !is_routed_alike
-    {
+    if newest.pod_selector != former.pod_selector || newest.enforcement != former.enforcement {
         return None;
     }
-    spec.routes.clone_from(&former.routes);
-    spec.models.clone_from(&former.models);
-    spec.model_providers.clone_from(&former.model_providers);
     let of_tools = spec.tools.iter().map(|rule| &rule.name).chain(spec.rules.iter().map(|rule| &rule.name));
     let of_routes = newest.routes.iter().map(|route| &route.name);
     let taken = spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).chain(of_routes);
@@ -111,13 +102,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
             spec.credentials.push(credential.clone());
         }
     }
-    let has_key = |name: &String| {
-        let mut formers = former.credentials.iter().filter(|former| former.name == *name);
-        formers.all(|former| spec.credentials.contains(former))
-    };
-    if !former.model_providers.iter().filter_map(|provider| provider.credential.as_ref()).all(has_key) {
-        return None;
-    }
+    add_routes(&mut spec, former, newest)?;
     let strict = FailurePolicy::Closed;
     spec.failure_policy = spec.failure_policy.or(both(former.failure_policy, newest.failure_policy, strict));
     let strict = Permission::Deny;
@@ -140,6 +125,26 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     let least = [inputs(&former.audit), inputs(&spec.audit)].into_iter().flatten().min();
     spec.audit = least.map(|inputs| Audit { tool_inputs: Some(inputs) });
     Some(Document { spec, ..stub.clone() })
+}
+
+/// Adds the routes that both versions have, with their models. None if the two route differently, or if a provider's key is
+/// not among the credentials.
+fn add_routes(spec: &mut Spec, former: &Spec, newest: &Spec) -> Option<()> {
+    let is_routed_alike = newest.routes == former.routes
+        && newest.models == former.models
+        && newest.model_providers == former.model_providers;
+    let has_key = |name: &String| {
+        let mut formers = former.credentials.iter().filter(|former| former.name == *name);
+        formers.all(|former| spec.credentials.contains(former))
+    };
+    let mut keys = former.model_providers.iter().filter_map(|provider| provider.credential.as_ref());
+    if !is_routed_alike || !keys.all(has_key) {
+        return None;
+    }
+    spec.routes.clone_from(&former.routes);
+    spec.models.clone_from(&former.models);
+    spec.model_providers.clone_from(&former.model_providers);
+    Some(())
 }
 
 /// Whether a route names a label that none of these has: of its own policy, or of a cluster policy.

@@ -308,7 +308,8 @@ fn the_stricter_of_united_rules_says_whether_a_host_is_reached() {
         reach(&[namespaced("p", &of(&[open.clone(), closed.clone()]))]),
         (Reach::Routes, Reach::Origin)
     );
-    let tiers = [cluster("c", &of(&[closed.clone()])), namespaced("p", &of(&[open.clone()]))];
+    let tiers =
+        [cluster("c", &of(std::slice::from_ref(&closed))), namespaced("p", &of(std::slice::from_ref(&open)))];
     assert_eq!(reach(&tiers).0, Reach::Routes, "no namespace undoes the cluster's");
     let recorded = [namespaced("p", &of(&[open])), audit(&namespaced("q", &of(&[closed])))];
     assert_eq!(reach(&recorded).0, Reach::Origin);

@@ -44,91 +44,77 @@ fn a_model_has_what_it_says_and_else_what_its_provider_says() {
     assert_eq!((bare.images, bare.effort), (Images::Send, Effort::Drop));
 }
 
+/// What is written, where the mistake stands in it, and what is told.
+type Mistake = (&'static [&'static str], &'static str, &'static str);
+
+const MISTAKES: &[Mistake] = &[
+    (&["provider: plain"], "{provider: plain}", "spec.models[0].name: is required"),
+    (&["name: origin, provider: plain"], "origin", "spec.models[0].name: `origin` is where the agent"),
+    (&["name: 'a b', provider: plain"], "'a b'", "spec.models[0].name: a label is 1 to 63 letters"),
+    (&["name: ä, provider: plain"], "ä", "spec.models[0].name: a label is"),
+    (
+        &["name: a, provider: plain", "name: a, provider: mantle"],
+        "a, provider: mantle",
+        "spec.models[1].name: the label `a` is taken by spec.models[0]",
+    ),
+    (
+        &["name: a"],
+        "{name: a}",
+        "spec.models[0].provider: is required: one of this policy's `modelProviders`",
+    ),
+    (
+        &["name: a, provider: nobody"],
+        "nobody",
+        "spec.models[0].provider: \"nobody\" is none of this policy's `modelProviders`: there are mantle, plain, vllm",
+    ),
+    (&["name: a, provider: plain, model: ''"], "''", "spec.models[0].model: expected 1 to 256 visible"),
+    (
+        &["name: a, provider: plain, maxTokens: 0"],
+        "0}",
+        "spec.models[0].maxTokens: expected a number of at least 1",
+    ),
+    (
+        &["name: a, provider: plain, images: Drop"],
+        "Drop",
+        "spec.models[0].images: unknown value \"Drop\"; expected Send or Omit",
+    ),
+    (
+        &["name: a, provider: plain, effort: Send"],
+        "Send",
+        "spec.models[0].effort: unknown value \"Send\"; expected Drop or Map",
+    ),
+    (
+        &["name: a, provider: plain, transforms: [reasoning, openia]"],
+        "openia",
+        "spec.models[0].transforms[1]: \"openia\": is no transform; there are reasoning, extrathinktag",
+    ),
+    (
+        &["name: a, provider: plain, transforms: [tooluse, tooluse]"],
+        "tooluse]",
+        "spec.models[0].transforms[1]: `tooluse` stands in the list already",
+    ),
+    (
+        &["name: a, provider: plain, transforms: ['schema:generic', 'schema:openai']"],
+        "'schema:openai'",
+        "spec.models[0].transforms[1]: `schema:generic` stands in the list already: a list has one `schema:`",
+    ),
+    (
+        &["name: a, provider: mantle, transforms: [reasoning]"],
+        "[reasoning]}",
+        "spec.models[0].transforms: belongs to providers of the dialect OpenAIChat",
+    ),
+    (
+        &["name: a, provider: plain, params: [1]"],
+        "[1]",
+        "spec.models[0].params: expected a mapping, found a list",
+    ),
+];
+
 #[test]
 fn every_mistake_has_its_place() {
-    let at = "spec.models[0]";
-    let cases = [
-        (with(&["provider: plain"]), "{provider: plain}", format!("{at}.name: is required")),
-        (
-            with(&["name: origin, provider: plain"]),
-            "origin",
-            format!("{at}.name: `origin` is where the agent"),
-        ),
-        (with(&["name: 'a b', provider: plain"]), "'a b'", format!("{at}.name: a label is 1 to 63 letters")),
-        (with(&["name: ä, provider: plain"]), "ä", format!("{at}.name: a label is")),
-        (
-            with(&["name: a, provider: plain", "name: a, provider: mantle"]),
-            "a, provider: mantle",
-            "spec.models[1].name: the label `a` is taken by spec.models[0]".to_owned(),
-        ),
-        (
-            with(&["name: a"]),
-            "{name: a}",
-            format!("{at}.provider: is required: one of this policy's `modelProviders`"),
-        ),
-        (
-            with(&["name: a, provider: nobody"]),
-            "nobody",
-            format!(
-                "{at}.provider: \"nobody\" is none of this policy's `modelProviders`: there are mantle, plain, vllm"
-            ),
-        ),
-        (
-            with(&["name: a, provider: plain, model: ''"]),
-            "''",
-            format!("{at}.model: expected 1 to 256 visible"),
-        ),
-        (
-            with(&["name: a, provider: plain, maxTokens: 0"]),
-            "0}",
-            format!("{at}.maxTokens: expected a number of at least 1"),
-        ),
-        (
-            with(&["name: a, provider: plain, images: Drop"]),
-            "Drop",
-            format!("{at}.images: unknown value \"Drop\"; expected Send or Omit"),
-        ),
-        (
-            with(&["name: a, provider: plain, effort: Send"]),
-            "Send",
-            format!("{at}.effort: unknown value \"Send\"; expected Drop or Map"),
-        ),
-        (
-            with(&["name: a, provider: plain, transforms: [reasoning, openia]"]),
-            "openia",
-            format!("{at}.transforms[1]: \"openia\": is no transform; there are reasoning, extrathinktag"),
-        ),
-        (
-            with(&["name: a, provider: plain, transforms: [tooluse, tooluse]"]),
-            "tooluse]",
-            format!("{at}.transforms[1]: `tooluse` stands in the list already"),
-        ),
-        (
-            with(&["name: a, provider: plain, transforms: ['schema:generic', 'schema:openai']"]),
-            "'schema:openai'",
-            format!(
-                "{at}.transforms[1]: `schema:generic` stands in the list already: a list has one `schema:`"
-            ),
-        ),
-        (
-            with(&["name: a, provider: mantle, transforms: [reasoning]"]),
-            "[reasoning]}",
-            format!("{at}.transforms: belongs to providers of the dialect OpenAIChat"),
-        ),
-        (
-            with(&["name: a, provider: plain, params: [1]"]),
-            "[1]",
-            format!("{at}.params: expected a mapping, found a list"),
-        ),
-        (
-            with(&["name: a, provider: plain, params: {x: {y: [.nan]}}"]),
-            ".nan",
-            format!("{at}.params.x.y[0]: expected a value of JSON"),
-        ),
-    ];
-    let cases: Vec<(&str, &str, &str)> =
-        cases.iter().map(|(spec, at, expected)| (spec.as_str(), *at, expected.as_str())).collect();
-    assert_problems(&cases);
+    for (written, at, expected) in MISTAKES {
+        assert_problems(&[(&with(written), at, expected)]);
+    }
 }
 
 #[test]

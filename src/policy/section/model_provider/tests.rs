@@ -49,107 +49,110 @@ fn the_key_stands_where_the_dialect_has_it_unless_it_is_said() {
     assert_eq!(key_in("dialect: Anthropic, keyIn: Authorization"), KeyIn::Authorization);
 }
 
+/// A provider, where the mistake stands in it, and what is told.
+const MISTAKES: &[(&str, &str, &str)] = &[
+    (
+        "endpoint: 'https://a.example', dialect: OpenAIChat",
+        "{endpoint:",
+        "spec.modelProviders[0].name: is required",
+    ),
+    (
+        "name: A_b, endpoint: 'https://a.example', dialect: OpenAIChat",
+        "A_b",
+        "spec.modelProviders[0].name: a name is",
+    ),
+    (
+        "name: a, dialect: OpenAIChat",
+        "{name: a,",
+        "spec.modelProviders[0].endpoint: is required: https://HOST",
+    ),
+    (
+        "name: a, endpoint: 'https://a.example'",
+        "{name: a, e",
+        "spec.modelProviders[0].dialect: is required: OpenAIChat",
+    ),
+    (
+        "name: a, endpoint: 'https://a.example', dialect: Gemini",
+        "Gemini",
+        "spec.modelProviders[0].dialect: unknown value \"Gemini\"; expected OpenAIChat, Anthropic or OpenAIResponses",
+    ),
+    (
+        "name: a, endpoint: 'https://u:p@a.example', dialect: OpenAIChat",
+        "'https://u:p",
+        "spec.modelProviders[0].endpoint: has a user in front of the host",
+    ),
+    (
+        "name: a, endpoint: 'https://vllm:8443', dialect: OpenAIChat",
+        "'https://vllm:8443",
+        "spec.modelProviders[0].endpoint: has an incomplete name",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, credential: nobody",
+        "nobody",
+        "spec.modelProviders[0].credential: \"nobody\" is none of this policy's `credentials`: there are aws, deepseek, vllm",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, credential: vllm",
+        "vllm}",
+        "spec.modelProviders[0].credential: `vllm` is not for api.deepseek.com on port 443",
+    ),
+    (
+        "name: a, endpoint: 'https://vllm.models.svc.cluster.local/v1', dialect: OpenAIChat, credential: vllm",
+        "vllm}",
+        "spec.modelProviders[0].credential: `vllm` is not for vllm.models.svc.cluster.local on port 443",
+    ),
+    (
+        "name: a, endpoint: 'http://api.deepseek.com:443', dialect: OpenAIChat, credential: deepseek",
+        "deepseek}",
+        "spec.modelProviders[0].credential: a key is sent by verified TLS alone",
+    ),
+    (
+        "name: a, endpoint: 'https://bedrock.example', dialect: Anthropic, credential: aws",
+        "aws}",
+        "spec.modelProviders[0].credential: `aws` signs requests to AWS",
+    ),
+    (
+        "name: a, endpoint: 'https://10.0.0.1', dialect: OpenAIChat, credential: deepseek",
+        "deepseek}",
+        "spec.modelProviders[0].credential: `deepseek` is not for an address",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, keyIn: ApiKey",
+        "ApiKey",
+        "spec.modelProviders[0].keyIn: belongs to a provider with `credential`",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, credential: deepseek, keyIn: Cookie",
+        "Cookie",
+        "spec.modelProviders[0].keyIn: unknown value \"Cookie\"; expected Authorization, XApiKey or ApiKey",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, firstEvent: 500ms",
+        "500ms",
+        "spec.modelProviders[0].firstEvent: \"500ms\": expected a duration from 1s to 15m",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, firstEvent: 16m",
+        "16m",
+        "spec.modelProviders[0].firstEvent: \"16m\"",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, firstEvent: 0s",
+        "0s",
+        "spec.modelProviders[0].firstEvent: \"0s\"",
+    ),
+    (
+        "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat, colour: red",
+        "colour",
+        "spec.modelProviders[0].colour: unknown field; expected name, endpoint, dialect",
+    ),
+];
+
 #[test]
 fn every_mistake_has_its_place() {
-    let fine = "name: a, endpoint: 'https://api.deepseek.com/v1', dialect: OpenAIChat";
-    let chat = |more: &str| with(&format!("{fine}, {more}"));
-    let at = "spec.modelProviders[0]";
-    let cases = [
-        (
-            with("endpoint: 'https://a.example', dialect: OpenAIChat"),
-            "{endpoint:",
-            format!("{at}.name: is required"),
-        ),
-        (
-            with("name: A_b, endpoint: 'https://a.example', dialect: OpenAIChat"),
-            "A_b",
-            format!("{at}.name: a name is"),
-        ),
-        (
-            with("name: a, dialect: OpenAIChat"),
-            "{name: a,",
-            format!("{at}.endpoint: is required: https://HOST"),
-        ),
-        (
-            with("name: a, endpoint: 'https://a.example'"),
-            "{name: a, e",
-            format!("{at}.dialect: is required: OpenAIChat"),
-        ),
-        (
-            with("name: a, endpoint: 'https://a.example', dialect: Gemini"),
-            "Gemini",
-            format!(
-                "{at}.dialect: unknown value \"Gemini\"; expected OpenAIChat, Anthropic or OpenAIResponses"
-            ),
-        ),
-        (
-            with("name: a, endpoint: 'https://u:p@a.example', dialect: OpenAIChat"),
-            "'https://u:p",
-            format!("{at}.endpoint: has a user in front of the host"),
-        ),
-        (
-            with("name: a, endpoint: 'https://vllm:8443', dialect: OpenAIChat"),
-            "'https://vllm:8443",
-            format!("{at}.endpoint: has an incomplete name"),
-        ),
-        (
-            chat("credential: nobody"),
-            "nobody",
-            format!(
-                "{at}.credential: \"nobody\" is none of this policy's `credentials`: there are aws, deepseek, vllm"
-            ),
-        ),
-        (
-            chat("credential: vllm"),
-            "vllm}",
-            format!("{at}.credential: `vllm` is not for api.deepseek.com on port 443"),
-        ),
-        (
-            with(
-                "name: a, endpoint: 'https://vllm.models.svc.cluster.local/v1', dialect: OpenAIChat, credential: vllm",
-            ),
-            "vllm}",
-            format!("{at}.credential: `vllm` is not for vllm.models.svc.cluster.local on port 443"),
-        ),
-        (
-            with(
-                "name: a, endpoint: 'http://api.deepseek.com:443', dialect: OpenAIChat, credential: deepseek",
-            ),
-            "deepseek}",
-            format!("{at}.credential: a key is sent by verified TLS alone"),
-        ),
-        (
-            with("name: a, endpoint: 'https://bedrock.example', dialect: Anthropic, credential: aws"),
-            "aws}",
-            format!("{at}.credential: `aws` signs requests to AWS"),
-        ),
-        (
-            with("name: a, endpoint: 'https://10.0.0.1', dialect: OpenAIChat, credential: deepseek"),
-            "deepseek}",
-            format!("{at}.credential: `deepseek` is not for an address"),
-        ),
-        (chat("keyIn: ApiKey"), "ApiKey", format!("{at}.keyIn: belongs to a provider with `credential`")),
-        (
-            chat("credential: deepseek, keyIn: Cookie"),
-            "Cookie",
-            format!("{at}.keyIn: unknown value \"Cookie\"; expected Authorization, XApiKey or ApiKey"),
-        ),
-        (
-            chat("firstEvent: 500ms"),
-            "500ms",
-            format!("{at}.firstEvent: \"500ms\": expected a duration from 1s to 15m"),
-        ),
-        (chat("firstEvent: 16m"), "16m", format!("{at}.firstEvent: \"16m\"")),
-        (chat("firstEvent: 0s"), "0s", format!("{at}.firstEvent: \"0s\"")),
-        (
-            chat("colour: red"),
-            "colour",
-            format!("{at}.colour: unknown field; expected name, endpoint, dialect"),
-        ),
-    ];
-    let cases: Vec<(&str, &str, &str)> =
-        cases.iter().map(|(spec, at, expected)| (spec.as_str(), *at, expected.as_str())).collect();
-    assert_problems(&cases);
+    for (written, at, expected) in MISTAKES {
+        assert_problems(&[(&with(written), at, expected)]);
+    }
 }
 
 #[test]

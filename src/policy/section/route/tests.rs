@@ -14,162 +14,152 @@ fn with(list: &[&str]) -> String {
     format!("{MODELS}{}", routes(list))
 }
 
+/// What is written, where the mistake stands in it, and what is told.
+type Mistake = (&'static [&'static str], &'static str, &'static str);
+
+const MISTAKES: &[Mistake] = &[
+    (&["match: {marker: abcd}, to: [coder]"], "{match:", "spec.routes[0].name: is required"),
+    (
+        &["name: A, match: {marker: abcd}, to: [coder]"],
+        "A,",
+        "spec.routes[0].name: a name is 1 to 63 lower-case",
+    ),
+    (
+        &["name: a, match: {marker: abcd}, to: [coder]", "name: a, match: {marker: abce}, to: [coder]"],
+        "a, match: {marker: abce",
+        "spec.routes[1].name: the name `a` is taken by spec.routes[0]",
+    ),
+    (
+        &["name: route, match: {marker: abcd}, to: [coder]"],
+        "route, ",
+        "spec.routes[0].name: `route` is the name of a built-in rule, postern/builtin/route",
+    ),
+    (&["name: xyz, to: [coder]"], "{name: xyz", "spec.routes[0].match: is required: {marker: TOKEN}"),
+    (&["name: a, match: {}, to: [coder]"], "{}", "spec.routes[0].match: needs `marker` or `models`"),
+    (
+        &["name: a, match: {hosts: [a.example]}, to: [coder]"],
+        "{hosts",
+        "spec.routes[0].match: needs `marker` or `models`",
+    ),
+    (
+        &["name: a, match: {marker: abcd, models: ['*']}, to: [coder]"],
+        "{marker",
+        "spec.routes[0].match: has `marker` and `models`",
+    ),
+    (
+        &["name: a, match: {marker: abc}, to: [coder]"],
+        "abc}",
+        "spec.routes[0].match.marker: a marker's token is 4 to 32",
+    ),
+    (
+        &["name: a, match: {marker: ABCD}, to: [coder]"],
+        "ABCD}",
+        "spec.routes[0].match.marker: a marker's token",
+    ),
+    (
+        &["name: a, match: {marker: ab-cd}, to: [coder]"],
+        "ab-cd}",
+        "spec.routes[0].match.marker: a marker's token",
+    ),
+    (&["name: a, match: {models: []}, to: [coder]"], "[]", "spec.routes[0].match.models: name at least one"),
+    (
+        &["name: a, match: {models: ['']}, to: [coder]"],
+        "''",
+        "spec.routes[0].match.models[0]: \"\": a name is 1 to 256",
+    ),
+    (
+        &["name: a, match: {models: ['^gpt$']}, to: [coder]"],
+        "'^gpt$'",
+        "spec.routes[0].match.models[0]: \"^gpt$\": is no regular",
+    ),
+    (
+        &["name: a, match: {models: [' a']}, to: [coder]"],
+        "' a'",
+        "spec.routes[0].match.models[0]: \" a\": has white space",
+    ),
+    (
+        &["name: a, match: {models: ['*'], hosts: ['*.example.com']}, to: [coder]"],
+        "'*.example.com'",
+        "spec.routes[0].match.hosts[0]: \"*.example.com\": a route is about exact hosts",
+    ),
+    (
+        &["name: a, match: {models: ['*'], hosts: ['https://a.example/']}, to: [coder]"],
+        "'https://a.example/'",
+        "spec.routes[0].match.hosts[0]: \"https://a.example/\": has a scheme",
+    ),
+    (
+        &["name: a, match: {models: ['*'], hosts: []}, to: [coder]"],
+        "[]",
+        "spec.routes[0].match.hosts: name at least one",
+    ),
+    (&["name: abc, match: {models: ['*']}"], "{name: abc", "spec.routes[0].to: is required"),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder, chat]"],
+        "[coder, chat]",
+        "spec.routes[0].to: has 2 labels; without a marker a route has one",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: []"],
+        "[]}",
+        "spec.routes[0].fallback: name at least one label",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, opus, codex, origin]"],
+        "[chat,",
+        "spec.routes[0].fallback: has 4 labels; at most 3 follow the first",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [coder]"],
+        "coder]}",
+        "spec.routes[0].fallback[0]: `coder` stands in spec.routes[0].to[0] already",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, chat]"],
+        "chat]}",
+        "spec.routes[0].fallback[1]: `chat` stands in spec.routes[0].fallback[0] already",
+    ),
+    (
+        &["name: a, match: {marker: abcd}, to: [coder, chat], fallback: [chat]"],
+        "chat]}",
+        "spec.routes[0].fallback[0]: `chat` stands in spec.routes[0].to[1] already",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [chat], on: [Timeout, Slow]"],
+        "Slow",
+        "spec.routes[0].on[1]: unknown value \"Slow\"; expected Connect, Timeout, RateLimited, Quota, Unavailable",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [chat], on: []"],
+        "[]}",
+        "spec.routes[0].on: name at least one class",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], on: [Timeout]"],
+        "[Timeout]",
+        "spec.routes[0].on: belongs to a route with `fallback`",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [codre]"],
+        "codre",
+        "spec.routes[0].to[0]: \"codre\": no model of this policy or of a cluster policy has this label",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, codre]"],
+        "codre",
+        "spec.routes[0].fallback[1]: \"codre\": no model",
+    ),
+    (
+        &["name: a, match: {models: ['*']}, to: [coder], weight: 1"],
+        "weight",
+        "spec.routes[0].weight: unknown field; expected name, match",
+    ),
+];
+
 #[test]
 fn every_mistake_has_its_place() {
-    let at = "spec.routes[0]";
-    let cases = [
-        (with(&["match: {marker: abcd}, to: [coder]"]), "{match:", format!("{at}.name: is required")),
-        (
-            with(&["name: A, match: {marker: abcd}, to: [coder]"]),
-            "A,",
-            format!("{at}.name: a name is 1 to 63 lower-case"),
-        ),
-        (
-            with(&[
-                "name: a, match: {marker: abcd}, to: [coder]",
-                "name: a, match: {marker: abce}, to: [coder]",
-            ]),
-            "a, match: {marker: abce",
-            "spec.routes[1].name: the name `a` is taken by spec.routes[0]".to_owned(),
-        ),
-        (
-            with(&["name: route, match: {marker: abcd}, to: [coder]"]),
-            "route, ",
-            format!("{at}.name: `route` is the name of a built-in rule, postern/builtin/route"),
-        ),
-        (
-            with(&["name: xyz, to: [coder]"]),
-            "{name: xyz",
-            format!("{at}.match: is required: {{marker: TOKEN}}"),
-        ),
-        (with(&["name: a, match: {}, to: [coder]"]), "{}", format!("{at}.match: needs `marker` or `models`")),
-        (
-            with(&["name: a, match: {hosts: [a.example]}, to: [coder]"]),
-            "{hosts",
-            format!("{at}.match: needs `marker` or `models`"),
-        ),
-        (
-            with(&["name: a, match: {marker: abcd, models: ['*']}, to: [coder]"]),
-            "{marker",
-            format!("{at}.match: has `marker` and `models`"),
-        ),
-        (
-            with(&["name: a, match: {marker: abc}, to: [coder]"]),
-            "abc}",
-            format!("{at}.match.marker: a marker's token is 4 to 32"),
-        ),
-        (
-            with(&["name: a, match: {marker: ABCD}, to: [coder]"]),
-            "ABCD}",
-            format!("{at}.match.marker: a marker's token"),
-        ),
-        (
-            with(&["name: a, match: {marker: ab-cd}, to: [coder]"]),
-            "ab-cd}",
-            format!("{at}.match.marker: a marker's token"),
-        ),
-        (
-            with(&["name: a, match: {models: []}, to: [coder]"]),
-            "[]",
-            format!("{at}.match.models: name at least one"),
-        ),
-        (
-            with(&["name: a, match: {models: ['']}, to: [coder]"]),
-            "''",
-            format!("{at}.match.models[0]: \"\": a name is 1 to 256"),
-        ),
-        (
-            with(&["name: a, match: {models: ['^gpt$']}, to: [coder]"]),
-            "'^gpt$'",
-            format!("{at}.match.models[0]: \"^gpt$\": is no regular"),
-        ),
-        (
-            with(&["name: a, match: {models: [' a']}, to: [coder]"]),
-            "' a'",
-            format!("{at}.match.models[0]: \" a\": has white space"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*'], hosts: ['*.example.com']}, to: [coder]"]),
-            "'*.example.com'",
-            format!("{at}.match.hosts[0]: \"*.example.com\": a route is about exact hosts"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*'], hosts: ['https://a.example/']}, to: [coder]"]),
-            "'https://a.example/'",
-            format!("{at}.match.hosts[0]: \"https://a.example/\": has a scheme"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*'], hosts: []}, to: [coder]"]),
-            "[]",
-            format!("{at}.match.hosts: name at least one"),
-        ),
-        (with(&["name: abc, match: {models: ['*']}"]), "{name: abc", format!("{at}.to: is required")),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder, chat]"]),
-            "[coder, chat]",
-            format!("{at}.to: has 2 labels; without a marker a route has one"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: []"]),
-            "[]}",
-            format!("{at}.fallback: name at least one label"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, opus, codex, origin]"]),
-            "[chat,",
-            format!("{at}.fallback: has 4 labels; at most 3 follow the first"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [coder]"]),
-            "coder]}",
-            format!("{at}.fallback[0]: `coder` stands in spec.routes[0].to[0] already"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, chat]"]),
-            "chat]}",
-            format!("{at}.fallback[1]: `chat` stands in spec.routes[0].fallback[0] already"),
-        ),
-        (
-            with(&["name: a, match: {marker: abcd}, to: [coder, chat], fallback: [chat]"]),
-            "chat]}",
-            format!("{at}.fallback[0]: `chat` stands in spec.routes[0].to[1] already"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [chat], on: [Timeout, Slow]"]),
-            "Slow",
-            format!(
-                "{at}.on[1]: unknown value \"Slow\"; expected Connect, Timeout, RateLimited, Quota, Unavailable"
-            ),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [chat], on: []"]),
-            "[]}",
-            format!("{at}.on: name at least one class"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], on: [Timeout]"]),
-            "[Timeout]",
-            format!("{at}.on: belongs to a route with `fallback`"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [codre]"]),
-            "codre",
-            format!("{at}.to[0]: \"codre\": no model of this policy or of a cluster policy has this label"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], fallback: [chat, codre]"]),
-            "codre",
-            format!("{at}.fallback[1]: \"codre\": no model"),
-        ),
-        (
-            with(&["name: a, match: {models: ['*']}, to: [coder], weight: 1"]),
-            "weight",
-            format!("{at}.weight: unknown field; expected name, match"),
-        ),
-    ];
-    let cases: Vec<(&str, &str, &str)> =
-        cases.iter().map(|(spec, at, expected)| (spec.as_str(), *at, expected.as_str())).collect();
-    assert_problems(&cases);
+    for (written, at, expected) in MISTAKES {
+        assert_problems(&[(&with(written), at, expected)]);
+    }
 }
 
 #[test]
