@@ -1,5 +1,6 @@
 //! Turns an object of the API server into the document that gateways get, by the code with which they read it.
 
+use ipnet::IpNet;
 use serde_json::{Map, Value, json};
 
 use super::crd::MOST_NAME;
@@ -7,7 +8,8 @@ use crate::policy::document::{Document, Origin, parse};
 use crate::problem::Problem;
 
 /// Reads an `EgressPolicy` or `ClusterEgressPolicy` as the API server holds it. Problems name it by kind, namespace and
-/// name instead of a file. Fields that are only allowed on a laptop (`fromEnv`, `fromFile`) are problems.
+/// name instead of a file. Fields that are only allowed on a laptop (`fromEnv`,
+/// `fromFile`, loopback in `allowAddresses`) are problems.
 ///
 /// # Errors
 /// Everything that is wrong with it, with the path of each field.
@@ -62,17 +64,38 @@ fn of_cluster(object: &Value) -> Vec<Problem> {
         problems.push(Problem::at("metadata.name", message));
     }
     let spec = &object["spec"];
-    for (list, items) in
+    for (list, list_of) in
         [("credentials", &spec["credentials"]), ("dataLoss.values", &spec["dataLoss"]["values"])]
     {
-        for (number, item) in items.as_array().map(Vec::as_slice).unwrap_or_default().iter().enumerate() {
+        for (number, item) in items(list_of).iter().enumerate() {
             for source in ["fromEnv", "fromFile"].into_iter().filter(|source| item.get(source).is_some()) {
                 let message = "is for files on a laptop: in a cluster it is in a Secret, named by `secretKeyRef: {name, key}`";
                 problems.push(Problem::at(format!("spec.{list}[{number}].{source}"), message));
             }
         }
     }
+    loopback(&spec["modelProviders"], &mut problems);
     problems
+}
+
+/// Finds addresses of providers that are loopback: in a pod that is the pod itself.
+fn loopback(providers: &Value, problems: &mut Vec<Problem>) {
+    for (number, provider) in items(providers).iter().enumerate() {
+        for (item, range) in items(&provider["allowAddresses"]).iter().enumerate() {
+            let range = range.as_str().and_then(|range| range.parse::<IpNet>().ok());
+            if range.is_some_and(|range| range.addr().is_loopback()) {
+                let message = "is for files on a laptop: loopback in a pod is the pod itself";
+                problems.push(Problem::at(
+                    format!("spec.modelProviders[{number}].allowAddresses[{item}]"),
+                    message,
+                ));
+            }
+        }
+    }
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Finds texts that not every reader would read as they are written.
@@ -151,7 +174,9 @@ mod tests {
     fn every_problem_is_told_with_the_object_and_the_field_and_without_a_place() {
         let found = problems(&json!({
             "destinations": [{"name": "a", "hosts": ["x.example"], "action": "Inspekt"}],
-            "models": {},
+            "toolOutputs": {},
+            "modelProviders": [{"name": "m", "endpoint": "https://m.example", "dialect": "OpenAIChat",
+                "allowAddresses": ["10.0.0.0/8", "127.0.0.0/8"]}],
             "credentials": [
                 {"name": "k", "hosts": ["x.example"], "fromEnv": "KEY"},
                 {"name": "l", "hosts": ["*.example"], "fromFile": "key"},
@@ -162,12 +187,13 @@ mod tests {
             "EgressPolicy agents/coder: spec.credentials[0].fromEnv: is for files on a laptop",
             "EgressPolicy agents/coder: spec.credentials[1].fromFile: is for files on a laptop",
             "EgressPolicy agents/coder: spec.destinations[0].action: unknown value \"Inspekt\"",
-            "EgressPolicy agents/coder: spec.models: not supported yet",
+            "EgressPolicy agents/coder: spec.toolOutputs: not supported yet",
+            "EgressPolicy agents/coder: spec.modelProviders[0].allowAddresses[1]: is for files on a laptop",
             "EgressPolicy agents/coder: spec.credentials[1].hosts[0]: \"*.example\": a credential belongs to exact names",
         ] {
             assert!(all.contains(told), "{told}\n{all}");
         }
-        assert_eq!(found.len(), 5, "{all}");
+        assert_eq!(found.len(), 6, "{all}");
     }
 
     #[test]

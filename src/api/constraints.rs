@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::schema::MOST_NESTED;
+use crate::policy::routing::{MOST_FALLBACK, MOST_LABELS, TRANSFORMS};
 
 const MOST_RULES: u32 = 500;
 const MOST_ENTRIES: u32 = 256;
@@ -24,7 +25,19 @@ pub(super) type Constraint = (String, Value);
 
 /// The constraints of a policy's spec.
 pub(super) fn of_spec() -> Vec<Constraint> {
-    [whole(), destinations(), tools(), conditions(), rules(), credentials(), data_loss()].concat()
+    [
+        whole(),
+        destinations(),
+        tools(),
+        conditions(),
+        rules(),
+        credentials(),
+        data_loss(),
+        model_providers(),
+        models(),
+        routes(),
+    ]
+    .concat()
 }
 
 /// The constraints of a selector.
@@ -98,6 +111,7 @@ fn destinations() -> Vec<Constraint> {
         belongs("endpoints", "Inspect"),
         belongs("provider", "Inspect"),
         belongs("upgrade", "Inspect"),
+        belongs("reach", "Inspect"),
         belongs("allowEch", "Tunnel"),
         belongs("protocol", "Tunnel"),
         rule(
@@ -165,9 +179,7 @@ fn rules() -> Vec<Constraint> {
         ("when", json!({"minLength": 1, "maxLength": 1024})),
         ("reason", json!({"maxLength": 256})),
     ];
-    let list =
-        json!({"maxItems": 64, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
-    let mut constraints = vec![("rules".to_owned(), list)];
+    let mut constraints = vec![("rules".to_owned(), unique(64))];
     constraints.extend(under("rules[]", fields));
     constraints
 }
@@ -265,8 +277,6 @@ fn data_loss() -> Vec<Constraint> {
         "",
         "in a cluster a value has `secretKeyRef: {name, key}`; `fromEnv` and `fromFile` are for files on a laptop"
     )]);
-    let unique =
-        || json!({"maxItems": 32, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]});
     let mut constraints = of_strings([
         ("dataLoss.allow", json!({"maxItems": MOST_ENTRIES})),
         ("dataLoss.allow[]", json!({"required": ["detector", "sha256"]})),
@@ -274,15 +284,116 @@ fn data_loss() -> Vec<Constraint> {
         ("dataLoss.home", json!({"maxItems": 64})),
         ("dataLoss.home[]", json!({"required": ["detector", "hosts"]})),
         ("dataLoss.home[].hosts", some(64)),
-        ("dataLoss.patterns", unique()),
+        ("dataLoss.patterns", unique(32)),
         ("dataLoss.patterns[]", json!({"required": ["name", "regex"]})),
         ("dataLoss.patterns[].name", name()),
         ("dataLoss.patterns[].regex", json!({"minLength": 3, "maxLength": 1024})),
-        ("dataLoss.values", unique()),
+        ("dataLoss.values", unique(32)),
         ("dataLoss.values[]", json!({"required": ["name"], "x-kubernetes-validations": rules})),
         ("dataLoss.values[].name", name()),
     ]);
     constraints.extend(under("dataLoss.values[]", secret()));
+    constraints
+}
+
+fn model_providers() -> Vec<Constraint> {
+    let rules = json!([
+        rule(
+            "!has(self.credential) || self.endpoint.startsWith('https://')",
+            ".endpoint",
+            "a key is sent by verified TLS alone: write https://, or leave `credential` out"
+        ),
+        rule("!has(self.keyIn) || has(self.credential)", ".keyIn", "belongs to a provider with `credential`"),
+        rule(
+            "!has(self.transforms) || self.dialect == 'OpenAIChat'",
+            ".transforms",
+            "belongs to providers of the dialect OpenAIChat"
+        ),
+    ]);
+    let fields = [
+        ("", json!({"required": ["name", "endpoint", "dialect"], "x-kubernetes-validations": rules})),
+        ("name", name()),
+        ("endpoint", json!({"minLength": 1, "maxLength": 2048, "pattern": "^https?://[^/?#@]+(/[^?#]*)?$"})),
+        ("credential", name()),
+        ("allowAddresses", some(16)),
+        (
+            "allowAddresses[]",
+            json!({"maxLength": 43, "x-kubernetes-validations": [rule(
+                "isCIDR(self) && cidr(self).masked() == cidr(self)", "",
+                "expected a range without bits behind its prefix, as 10.96.0.0/12; one address is /32 or /128",
+            )]}),
+        ),
+        ("firstEvent", json!({"maxLength": 16, "pattern": "^([0-9]+[sm])+$"})),
+    ];
+    let mut constraints = vec![("modelProviders".to_owned(), unique(32))];
+    constraints.extend(under("modelProviders[]", fields));
+    constraints.extend(under("modelProviders[]", of_models()));
+    constraints
+}
+
+fn models() -> Vec<Constraint> {
+    let fields = [
+        ("", json!({"required": ["name", "provider"]})),
+        (
+            "name",
+            json!({
+                "maxLength": 63, "pattern": "^[A-Za-z0-9._-]+$",
+                "x-kubernetes-validations": [rule(
+                    "self != 'origin'", "", "`origin` is where the agent sent the request; choose another label",
+                )],
+            }),
+        ),
+        ("provider", name()),
+        ("model", json!({"minLength": 1, "maxLength": 256})),
+        ("maxTokens", json!({"minimum": 1})),
+    ];
+    let mut constraints = vec![("models".to_owned(), unique(64))];
+    constraints.extend(under("models[]", fields));
+    constraints.extend(under("models[]", of_models()));
+    constraints
+}
+
+/// What providers and models have alike. Which fields `params` may have is the webhook's to judge.
+fn of_models() -> [(&'static str, Value); 3] {
+    [
+        ("transforms", json!({"maxItems": TRANSFORMS.len()})),
+        ("transforms[]", json!({"enum": TRANSFORMS})),
+        ("params", json!({"maxProperties": 64, "x-kubernetes-preserve-unknown-fields": true})),
+    ]
+}
+
+fn routes() -> Vec<Constraint> {
+    let rules = json!([
+        rule(
+            "!has(self.match) || has(self.match.marker) || size(self.to) == 1",
+            ".to",
+            "without a marker a route has one label, and what is asked next stands in `fallback`"
+        ),
+        rule("!has(self.on) || has(self.fallback)", ".on", "belongs to a route with `fallback`"),
+    ]);
+    let about = rule(
+        "has(self.marker) != has(self.models)",
+        "",
+        "a match has `marker` or `models`: write one of them",
+    );
+    let label = || json!({"minLength": 1, "maxLength": 63});
+    let fields = [
+        ("", json!({"required": ["name", "match", "to"], "x-kubernetes-validations": rules})),
+        ("name", name()),
+        ("match", json!({"x-kubernetes-validations": [about]})),
+        ("match.marker", json!({"pattern": "^[a-z0-9]{4,32}$", "maxLength": 32})),
+        ("match.models", some(MOST_ENTRIES)),
+        ("match.models[]", json!({"minLength": 1, "maxLength": 256})),
+        ("match.hosts", some(MOST_ENTRIES)),
+        ("match.hosts[]", json!({"minLength": 1, "maxLength": MOST_HOST, "pattern": "^[^*]+$"})),
+        ("to", json!({"minItems": 1, "maxItems": MOST_LABELS})),
+        ("to[]", label()),
+        ("fallback", json!({"minItems": 1, "maxItems": MOST_FALLBACK})),
+        ("fallback[]", label()),
+        ("on", some(8)),
+    ];
+    let mut constraints = vec![("routes".to_owned(), unique(64))];
+    constraints.extend(under("routes[]", fields));
     constraints
 }
 
@@ -299,7 +410,12 @@ fn rule(expression: &str, field: &str, message: &str) -> Value {
 
 /// A list of named entries: the API server refuses a name that occurs twice.
 fn named() -> Value {
-    json!({"maxItems": MOST_RULES, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
+    unique(MOST_RULES)
+}
+
+/// The same, with at most so many.
+fn unique(most: u32) -> Value {
+    json!({"maxItems": most, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})
 }
 
 /// A list that must not be empty: it is left out instead.

@@ -11,10 +11,16 @@ use crate::problem::Problem;
 pub(super) fn warnings(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> {
     let mut warnings = Vec::new();
     for (number, credential) in document.spec.credentials.iter().enumerate() {
-        for (item, host) in credential.hosts.iter().enumerate() {
-            let Ok(name) = DnsName::parse_written(host) else { continue };
+        for (item, written) in credential.hosts.iter().enumerate() {
+            let Ok(name) = DnsName::parse_written(written) else { continue };
             let ports = credential.ports.as_deref().unwrap_or(&[443]);
-            let message = misspelt(host).or_else(|| unattached(&Host::Name(name), ports, known, is_all));
+            let host = Host::Name(name);
+            let message = if is_of_provider(document, &credential.name) {
+                denied(&host, ports, known)
+            } else {
+                unattached(&host, ports, known, is_all)
+            };
+            let message = misspelt(written).or(message);
             warnings
                 .extend(message.map(|message| {
                     Problem::at(format!("spec.credentials[{number}].hosts[{item}]"), message)
@@ -22,6 +28,24 @@ pub(super) fn warnings(document: &Document, known: &[Document], is_all: bool) ->
         }
     }
     warnings
+}
+
+/// Whether a provider of models has the credential: the gateway reaches it without a destination.
+fn is_of_provider(document: &Document, credential: &str) -> bool {
+    let mut providers = document.spec.model_providers.iter();
+    providers.any(|provider| provider.credential.as_deref() == Some(credential))
+}
+
+/// What to say where a Deny rule stands against a provider of models, too.
+fn denied(host: &Host, ports: &[i64], known: &[Document]) -> Option<String> {
+    let mut rules = known.iter().flat_map(|document| &document.spec.destinations);
+    let rule = rules.find(|rule| rule.action == Some(Action::Deny) && is_about(rule, host, ports))?;
+    Some(of_denial(host, rule))
+}
+
+fn of_denial(host: &Host, rule: &Destination) -> String {
+    let name = quoted(&host.to_string());
+    format!("{name} is denied by the rule {}: the key is never sent there; take one of them away", rule.name)
 }
 
 /// What to say where no rule inspects a host on any of these ports. Policies that hold no destination at all are checked
@@ -41,12 +65,7 @@ fn unattached(host: &Host, ports: &[i64], known: &[Document], is_all: bool) -> O
              `action: Inspect` in that rule",
             rule.name
         ),
-        (None, Some(rule)) => {
-            format!(
-                "{name} is denied by the rule {}: the key is never sent there; take one of them away",
-                rule.name
-            )
-        }
+        (None, Some(rule)) => of_denial(host, rule),
         (None, None) if !is_all => return None,
         (None, None) => format!(
             "no rule of what is checked here names {name} on the credential's ports: the key is never sent there; add a \

@@ -5,6 +5,7 @@ mod constant;
 mod credentials;
 mod hosts;
 mod near;
+mod routes;
 mod shadowed;
 mod suffix;
 mod tools;
@@ -32,6 +33,7 @@ fn judge(document: &Document, known: &[Document], is_all: bool) -> Vec<Problem> 
         .chain(tools::warnings(document))
         .chain(credentials::warnings(document, known, is_all))
         .chain(shadowed::warnings(document, known, is_all))
+        .chain(routes::warnings(document, known))
         .chain(constant::warnings(document))
         .chain(suffix::warnings(document));
     let mut located: Vec<_> = found.map(|problem| document.origin.locate(problem)).collect();
@@ -56,5 +58,8 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 #[path = "deciding_tests.rs"]
 mod deciding_tests;
+#[cfg(test)]
+#[path = "routes_tests.rs"]
+mod routes_tests;
 #[cfg(test)]
 mod tests;

@@ -217,7 +217,8 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
         let unknown = labels.unknown((owner, *selected), mode, &sections.routes);
         unknown.into_iter().for_each(|(path, message)| say(&path, message));
         if *selected && mode.heeds(owner.audit) {
-            let clashes = sections.models.iter().filter_map(|(path, model)| Some((path, labels.clash(model)?)));
+            let clashes =
+                sections.models.iter().filter_map(|(path, model)| Some((path, labels.clash(model)?)));
             clashes.for_each(|(path, message)| say(&field::key(path, "name"), message));
             let clashes =
                 sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));

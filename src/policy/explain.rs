@@ -57,7 +57,7 @@ pub struct ShownDecision {
 #[serde(rename_all = "camelCase")]
 pub struct RuleExplanation {
     pub rule: String,
-    /// As it is written: `Deny`, `Allow`, `Audit`, `Inspect` or `Tunnel`.
+    /// As it is written: `Deny`, `Allow`, `Audit`, `Inspect` or `Tunnel`; `Route` of a route.
     pub action: &'static str,
     /// `Enforce` or `Audit`, of its policy.
     pub enforcement: &'static str,

@@ -10,15 +10,15 @@ use serde_json::Value;
 use super::document::TestCall;
 use super::facts::KnownFacts;
 use super::judged::{self, KnownInput};
-use crate::call::{Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
+use crate::call::{Api, Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
 use crate::digest::sha256_hex;
 use crate::event::{API_VERSION, Event};
 use crate::name::host::Host;
 use crate::name::path::NormalPath;
-use crate::policy::Policy;
 use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
 use crate::policy::rule::Place;
+use crate::policy::{KnownRequest, Policy};
 use crate::provider::answer::{GuardLimits, InputForm};
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
@@ -38,6 +38,7 @@ pub struct Question {
     tool_call: Option<AskedCall>,
     destination: Option<AskedDestination>,
     http: Option<AskedRequest>,
+    provider: Option<AskedModel>,
     decision: Option<Recorded>,
 }
 
@@ -134,6 +135,13 @@ enum AskedProtocol {
     Unclear,
 }
 
+/// What routes ask of a request to a model.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AskedModel {
+    model: Option<String>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AskedRequest {
@@ -202,12 +210,17 @@ impl Question {
             }
             (None, Some(destination)) => {
                 let known = (Place::Request, destination.facts_of_rules(self.http.as_ref()));
-                (destination.ask(policy, self.http.as_ref())?, known)
+                (destination.ask(policy, self.http.as_ref(), self.model())?, known)
             }
             (None, None) => return Err(QuestionError::AboutNothing),
         };
         let (place, known) = of_event.unwrap_or(of_question);
         Ok(known.explain(policy, place, explanation))
+    }
+
+    /// The model that is asked for.
+    fn model(&self) -> Option<&str> {
+        self.provider.as_ref()?.model.as_deref()
     }
 
     /// What the gateway decided, of an event that says so.
@@ -354,7 +367,12 @@ impl AskedDestination {
         KnownFacts::of_head((&self.host, self.port.unwrap_or(443)), request)
     }
 
-    fn ask(&self, policy: &Policy, request: Option<&AskedRequest>) -> Result<Explanation, QuestionError> {
+    fn ask(
+        &self,
+        policy: &Policy,
+        request: Option<&AskedRequest>,
+        model: Option<&str>,
+    ) -> Result<Explanation, QuestionError> {
         let host =
             Host::parse(&self.host).map_err(|why| QuestionError::Host(self.host.clone(), why.to_string()))?;
         let protocol = match (self.protocol, self.port) {
@@ -373,6 +391,27 @@ impl AskedDestination {
         let service = surface.map(|surface| surface.service(&method, &path, false));
         let unknown_provider = service.is_none() && looks_like_inference(&method, &path);
         let asked = EndpointQuery { method: &method, path: &path, service, unknown_provider };
-        Ok(policy.explain_destination(&flow, Some(&asked)))
+        let mut explanation = policy.explain_destination(&flow, Some(&asked));
+        let dialect = service.filter(|service| method == http::Method::POST && asks_model(service.api));
+        if let Some(dialect) = dialect.and_then(|service| service.dialect) {
+            let reach = policy.reach(&host, port);
+            let request = KnownRequest { host: &host, dialect, model, reach };
+            explanation.rules.extend(policy.explain_routes(&request));
+        }
+        Ok(explanation)
+    }
+}
+
+/// Whether routes are about requests for this: an inference, or a count of tokens.
+fn asks_model(api: Api) -> bool {
+    match api {
+        Api::Messages
+        | Api::ChatCompletions
+        | Api::Responses
+        | Api::GenerateContent
+        | Api::Converse
+        | Api::InvokeModel
+        | Api::CountTokens => true,
+        Api::Embeddings | Api::Models | Api::Startup | Api::Other => false,
     }
 }

@@ -16,7 +16,7 @@ fn several_mistakes_of_a_file_are_told_together_with_their_places() {
     let text = format!(
         "{HEAD}spec:
   enforcement: Sometimes
-  models: []
+  toolOutputs: []
   destinations:
     - name: a
       hosts: [ok.example, 12, a_b.example]
@@ -34,14 +34,14 @@ metadata: {{}}
     );
     let expected = [
         r#"policy.yaml:5:16: spec.enforcement: unknown value "Sometimes"; expected Enforce or Audit"#,
-        "policy.yaml:6:3: spec.models: not supported yet by this version of Postern",
+        "policy.yaml:6:3: spec.toolOutputs: not supported yet by this version of Postern",
         "policy.yaml:9:27: spec.destinations[0].hosts[1]: expected a string, found the number 12: put it in quotes",
         r#"policy.yaml:9:31: spec.destinations[0].hosts[2]: "a_b.example": a name is made of letters, digits, hyphens and dots"#,
         r#"policy.yaml:10:15: spec.destinations[0].action: unknown value "Inspekt"; expected Inspect, Tunnel or Deny"#,
         "policy.yaml:11:13: spec.destinations[1].name: the name `a` is taken by spec.destinations[0]",
         "policy.yaml:14:18: spec.destinations[1].endpoints: belongs to Inspect rules; this one says Tunnel",
         "policy.yaml:15:7: spec.destinations[1].colour: unknown field; expected name, hosts, cidrs, ports, action, \
-         endpoints, provider, upgrade, allowEch or protocol",
+         endpoints, provider, upgrade, reach, allowEch or protocol",
         "policy.yaml:17:13: apiVersion: expected postern.dev/v1alpha1",
         "policy.yaml:19:11: metadata.name: is required",
     ];
@@ -238,11 +238,9 @@ fn what_belongs_to_the_cluster_is_refused_in_a_namespace() {
 
 #[test]
 fn what_a_later_version_implements_is_refused_and_never_ignored() {
-    for field in ["models", "routes", "toolOutputs"] {
-        let found = problems(&format!("{HEAD}spec: {{{field}: whatever}}\n"));
-        assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains(&format!("spec.{field}: not supported yet")), "{found:?}");
-    }
+    let found = problems(&format!("{HEAD}spec: {{toolOutputs: whatever}}\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("spec.toolOutputs: not supported yet"), "{found:?}");
 }
 
 #[test]

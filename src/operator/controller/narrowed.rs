@@ -1,14 +1,15 @@
 //! Narrows a policy for gateways that do not know all its fields: to its selectors, what it denies, and what it opened before. Pure.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
 use super::known_fields::KnownFields;
 use crate::policy::document::{
     Action, Audit, Credential, Destination, Document, Enforcement, Explain, FailurePolicy, HostedAction,
-    Permission, Rule, RuleAction, Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
+    Kind, Permission, Rule, RuleAction, Spec, ToolAction, ToolRule, WrittenHostedTools, WrittenLimits,
 };
+use crate::policy::routing::ORIGIN;
 
 /// The policy without anything that it opens: its selectors, Deny rules, switches that are set to strict, limits and
 /// required credentials. A Deny rule with an unknown field denies more: it loses its condition, or denies everything of
@@ -19,7 +20,7 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
     if !is_scoped && written.enforcement == Some(Enforcement::Audit) {
         return None;
     }
-    let mut names = RuleNames::default();
+    let mut names = RuleNames(written.routes.iter().map(|route| route.name.clone()).collect());
     let mut spec = Spec {
         namespace_selector: kept(known, &written.namespace_selector, "spec.namespaceSelector"),
         pod_selector: kept(known, &written.pod_selector, "spec.podSelector"),
@@ -64,15 +65,17 @@ pub(super) fn stub(known: &KnownFields, newest: &Document) -> Option<Document> {
 
 /// The `stub` of a policy, with the rules that open something in both the newest and the `former` version, word for
 /// word, and with the Deny rules of the former. So nothing that a policy took back is opened again. None if the two
-/// select different pods or are enforced differently: what was opened for some pods is not opened for others.
+/// select different pods or are enforced differently: what was opened for some pods is not opened for others. None also if
+/// their routes differ, or the keys of their models: what a route keeps from a host is not sent there.
 pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document) -> Option<Document> {
     let (mut spec, former, newest) = (stub.spec.clone(), &former.spec, &newest.spec);
     if newest.pod_selector != former.pod_selector || newest.enforcement != former.enforcement {
         return None;
     }
     let of_tools = spec.tools.iter().map(|rule| &rule.name).chain(spec.rules.iter().map(|rule| &rule.name));
-    let mut names =
-        RuleNames(spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).cloned().collect());
+    let of_routes = newest.routes.iter().map(|route| &route.name);
+    let taken = spec.destinations.iter().map(|rule| &rule.name).chain(of_tools).chain(of_routes);
+    let mut names = RuleNames(taken.cloned().collect());
     let is_open = |rule: &&Destination| rule.action != Some(Action::Deny);
     let opens = newest.destinations.iter().filter(is_open).filter(|rule| has(&former.destinations, *rule));
     let denies = former.destinations.iter().filter(|rule| !is_open(rule));
@@ -99,6 +102,7 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
             spec.credentials.push(credential.clone());
         }
     }
+    add_routes(&mut spec, former, newest)?;
     let strict = FailurePolicy::Closed;
     spec.failure_policy = spec.failure_policy.or(both(former.failure_policy, newest.failure_policy, strict));
     let strict = Permission::Deny;
@@ -121,6 +125,40 @@ pub(super) fn strengthened(stub: &Document, former: &Document, newest: &Document
     let least = [inputs(&former.audit), inputs(&spec.audit)].into_iter().flatten().min();
     spec.audit = least.map(|inputs| Audit { tool_inputs: Some(inputs) });
     Some(Document { spec, ..stub.clone() })
+}
+
+/// Adds the routes that both versions have, with their models. None if the two route differently, or if a provider's key is
+/// not among the credentials.
+fn add_routes(spec: &mut Spec, former: &Spec, newest: &Spec) -> Option<()> {
+    let is_routed_alike = newest.routes == former.routes
+        && newest.models == former.models
+        && newest.model_providers == former.model_providers;
+    let has_key = |name: &String| {
+        let mut formers = former.credentials.iter().filter(|former| former.name == *name);
+        formers.all(|former| spec.credentials.contains(former))
+    };
+    let mut keys = former.model_providers.iter().filter_map(|provider| provider.credential.as_ref());
+    if !is_routed_alike || !keys.all(has_key) {
+        return None;
+    }
+    spec.routes.clone_from(&former.routes);
+    spec.models.clone_from(&former.models);
+    spec.model_providers.clone_from(&former.model_providers);
+    Some(())
+}
+
+/// Whether a route names a label that none of these has: of its own policy, or of a cluster policy.
+pub(super) fn has_unknown_labels(document: &Document, others: &BTreeMap<String, Document>) -> bool {
+    let of_cluster = others.values().filter(|other| other.kind == Some(Kind::ClusterEgressPolicy));
+    let known: HashSet<&str> = of_cluster
+        .chain([document])
+        .flat_map(|each| &each.spec.models)
+        .map(|model| model.name.as_str())
+        .chain([ORIGIN])
+        .collect();
+    let labels =
+        document.spec.routes.iter().flat_map(|route| route.to.iter().chain(route.fallback.iter().flatten()));
+    labels.into_iter().any(|label| !known.contains(label.as_str()))
 }
 
 /// The name of a credential that the newest version defines differently than the former one.
@@ -165,7 +203,6 @@ fn both<T: PartialEq + Copy>(former: Option<T>, newest: Option<T>, strict: T) ->
 }
 
 /// Names of rules, each once.
-#[derive(Default)]
 struct RuleNames(HashSet<String>);
 
 impl RuleNames {

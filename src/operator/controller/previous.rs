@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::known_fields::KnownFields;
-use super::narrowed::{changed_hands, strengthened, stub};
+use super::narrowed::{changed_hands, has_unknown_labels, strengthened, stub};
 use crate::policy::document::Document;
 
 /// Policies as gateways of the last release can read them, if they cannot read the newest form.
@@ -50,7 +50,22 @@ pub(super) fn older(
         let kept = former.and_then(|former| strengthened(&stub, former, document));
         given.insert(key.clone(), kept.unwrap_or(stub));
     }
+    // A policy whose models are left out takes the routes to them along.
+    while let Some(key) = without_models(&given) {
+        beyond.entry(key.clone()).or_default().push("the models of a cluster policy".to_owned());
+        let narrowed = given.get(&key).and_then(|document| stub(known, document));
+        match narrowed.filter(|narrowed| !has_unknown_labels(narrowed, &given)) {
+            Some(narrowed) => given.insert(key, narrowed),
+            None => given.remove(&key),
+        };
+    }
     OlderForm { documents: given, beyond }
+}
+
+/// The first policy with a route to a model that no policy has.
+fn without_models(documents: &BTreeMap<String, Document>) -> Option<String> {
+    let mut all = documents.iter();
+    all.find(|(_, document)| has_unknown_labels(document, documents)).map(|(key, _)| key.clone())
 }
 
 #[cfg(test)]
@@ -302,5 +317,56 @@ mod tests {
             assert_eq!(stub.destinations.is_empty(), host == "b.example");
             assert_eq!(said[1], "the change of the credential `key`");
         }
+    }
+
+    const ROUTED: &str = "destinations: [{name: d, hosts: [a.example], action: Inspect}]\n  \
+        credentials: [{name: key, hosts: [v.example], secretKeyRef: {name: one, key: k}}]\n  \
+        modelProviders: [{name: v, endpoint: 'https://v.example', dialect: OpenAIChat, credential: key}]\n  \
+        models: [{name: coder, provider: v}]\n  routes: [{name: r, match: {models: ['*']}, to: [coder]}]";
+
+    #[test]
+    fn what_is_routed_stays_routed_or_is_not_opened() {
+        let known = without(&["spec.toolDefault"]);
+        let given = |newest: &str| {
+            let newest = documents(&[("a", &format!("{newest}\n  toolDefault: Deny"))]);
+            let spec = older(&known, &newest, || documents(&[("a", ROUTED)])).documents["namespace-a.json"]
+                .spec
+                .clone();
+            (spec.destinations.len(), spec.routes.len(), spec.models.len(), spec.model_providers.len())
+        };
+        assert_eq!(given(ROUTED), (1, 1, 1, 1));
+        for (from, to) in [
+            ("models: ['*']", "models: ['b*']"),
+            ("name: coder, provider: v", "name: coder, provider: v, maxTokens: 1"),
+            ("'https://v.example'", "'https://v.example/v1'"),
+            ("name: one", "name: two"),
+        ] {
+            assert!(ROUTED.contains(from));
+            assert_eq!(given(&ROUTED.replace(from, to)), (0, 0, 0, 0), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_route_to_a_model_that_is_left_out_goes_with_it() {
+        let read = |kind: &str, name: &str, spec: &str| {
+            let place = if kind == "EgressPolicy" { ", namespace: agents" } else { "" };
+            let text = format!(
+                "apiVersion: postern.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{place}}}\nspec:\n  {spec}\n"
+            );
+            crate::policy::document::parse(name, &text).unwrap().remove(0)
+        };
+        let base = "modelProviders: [{name: v, endpoint: 'https://v.example', dialect: OpenAIChat}]\n  \
+                    models: [{name: coder, provider: v}]\n  toolDefault: Deny";
+        let user = "destinations: [{name: d, hosts: [a.example], action: Inspect}]\n  \
+                    routes: [{name: r, match: {models: ['*']}, to: [coder], fallback: [origin]}]";
+        let newest = BTreeMap::from([
+            ("cluster-base.json".to_owned(), read("ClusterEgressPolicy", "base", base)),
+            ("namespace-user.json".to_owned(), read("EgressPolicy", "user", user)),
+        ]);
+        let given = older(&without(&["spec.toolDefault"]), &newest, BTreeMap::new);
+        let user = &given.documents["namespace-user.json"].spec;
+        assert!(user.routes.is_empty() && user.destinations.is_empty());
+        assert_eq!(given.beyond["namespace-user.json"], ["the models of a cluster policy"]);
+        assert!(!allows(&given.documents));
     }
 }

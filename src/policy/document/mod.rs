@@ -11,7 +11,9 @@ pub use super::section::credential::written::{Credential, SecretKeyRef, SigV4};
 pub use super::section::data_loss::written::{
     AllowedValue, DetectorGroup, DetectorHome, FindingAction, LeastConfidence, SecretPattern, WrittenDataLoss,
 };
-pub use super::section::destination::written::{Action, Destination, Endpoint, Protocol, Provider, Reach, Upgrade};
+pub use super::section::destination::written::{
+    Action, Destination, Endpoint, Protocol, Provider, Reach, Upgrade,
+};
 pub use super::section::explain::Explain;
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};

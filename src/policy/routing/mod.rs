@@ -21,4 +21,6 @@ pub use super::section::model::written::{Effort, Images};
 pub use super::section::model_provider::written::KeyIn;
 
 #[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
 mod tests;

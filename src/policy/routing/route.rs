@@ -88,7 +88,8 @@ impl Route {
 }
 
 impl ModelGlob {
-    pub(in crate::policy) fn new(written: &str) -> Self {
+    /// Reads a name as users write it.
+    pub fn new(written: &str) -> Self {
         Self { written: written.into(), pattern: NamePattern::glob(written) }
     }
 

@@ -30,8 +30,8 @@ pub(in crate::policy) use clash::SpokenProviders;
 pub use decide::{Action, Flow, FlowDecision, Protocol};
 pub use endpoints::{EndpointQuery, EndpointRules};
 pub use pre_sniff::PreSniffDecision;
-pub use written::Reach;
 pub(in crate::policy) use rule::DestinationRule;
+pub use written::Reach;
 
 /// The destination rules of all policies, and how to find those about one flow.
 #[derive(Debug)]

@@ -22,7 +22,12 @@ impl Policy {
     }
 
     /// The denial of a host by a Deny rule of any tier that is enforced, whatever would allow it.
-    pub(in crate::policy) fn denial_of(&self, host: &Host, port: u16, protocol: Protocol) -> Option<Decision> {
+    pub(in crate::policy) fn denial_of(
+        &self,
+        host: &Host,
+        port: u16,
+        protocol: Protocol,
+    ) -> Option<Decision> {
         if self.mode == Mode::AuditOnly {
             return None;
         }

@@ -26,7 +26,12 @@ struct ClusterLabel {
 
 impl LabelClaims {
     /// Notes the labels of a policy, before any of its routes or those of others are judged.
-    pub(in crate::policy) fn note(&mut self, owner: &Owner, is_selected: bool, models: &[(String, Arc<Model>)]) {
+    pub(in crate::policy) fn note(
+        &mut self,
+        owner: &Owner,
+        is_selected: bool,
+        models: &[(String, Arc<Model>)],
+    ) {
         if owner.tier == Tier::Cluster {
             for (_, model) in models {
                 let label = ClusterLabel { is_selected, is_audit: owner.audit };

@@ -96,12 +96,12 @@ fn provider(path: &str, name: &str, lowering: &mut Lowering<'_>) -> Option<Arc<L
 
 fn name(path: &str, written: Option<&str>, problems: &mut Problems) -> Option<Option<Arc<str>>> {
     let Some(name) = written else { return Some(None) };
-    let is_fine = (1..=MOST_NAME).contains(&name.len())
-        && name.trim() == name
-        && !name.chars().any(char::is_control);
+    let is_fine =
+        (1..=MOST_NAME).contains(&name.len()) && name.trim() == name && !name.chars().any(char::is_control);
     if !is_fine {
-        let message =
-            format!("expected 1 to {MOST_NAME} visible characters, or leave the field out for the one that was asked");
+        let message = format!(
+            "expected 1 to {MOST_NAME} visible characters, or leave the field out for the one that was asked"
+        );
         problems.add(field::key(path, "model"), message);
         return None;
     }

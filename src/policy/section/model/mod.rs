@@ -86,9 +86,11 @@ impl PolicySection for Models {
             let most = model.max_tokens.map(|most| format!(", at most {most} tokens")).unwrap_or_default();
             let images = if model.images == Images::Omit { ", no images" } else { "" };
             let effort = if model.effort == Effort::Map { ", with effort" } else { "" };
-            let transforms = model.transforms.as_ref().map(|names| format!(", transforms {}", names.join(" ")));
+            let transforms =
+                model.transforms.as_ref().map(|names| format!(", transforms {}", names.join(" ")));
             let fields = &model.params;
-            let params = if fields.is_empty() { String::new() } else { format!(", params {}", fields.join(" ")) };
+            let params =
+                if fields.is_empty() { String::new() } else { format!(", params {}", fields.join(" ")) };
             let right = format!(
                 "{name} at {}{most}{images}{effort}{}{params}  [{}]",
                 model.provider,

@@ -34,7 +34,8 @@ pub(in crate::policy::section) fn lower(
     for name in written.keys() {
         let message = if name.is_empty() {
             "a field has a name".to_owned()
-        } else if let Some(forbidden) = FORBIDDEN.into_iter().find(|forbidden| name.eq_ignore_ascii_case(forbidden))
+        } else if let Some(forbidden) =
+            FORBIDDEN.into_iter().find(|forbidden| name.eq_ignore_ascii_case(forbidden))
         {
             format!("`{forbidden}` is what the gateway writes or decides about; leave it out")
         } else {
@@ -49,7 +50,8 @@ pub(in crate::policy::section) fn lower(
         is_fine = false;
     }
     is_fine.then(|| {
-        let compiled = written.iter().map(|(name, value)| Param { name: name.clone(), json: value.to_string() });
+        let compiled =
+            written.iter().map(|(name, value)| Param { name: name.clone(), json: value.to_string() });
         compiled.collect()
     })
 }

@@ -31,7 +31,8 @@ pub(in crate::policy::section) fn lower(
             return None;
         }
         if let Some(other) = chosen.iter().find(|other| is_schema(name) && is_schema(other)) {
-            problems.add(at(), format!("`{other}` stands in the list already: a list has one `schema:` at most"));
+            problems
+                .add(at(), format!("`{other}` stands in the list already: a list has one `schema:` at most"));
             return None;
         }
         chosen.push(name);

@@ -1,11 +1,9 @@
 //! `models`, as users write them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
 /// A model of a provider, under a label of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,67 +82,8 @@ pub struct Params(pub BTreeMap<String, Value>);
 
 impl<'de> Deserialize<'de> for Params {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = BTreeMap::<String, Json>::deserialize(deserializer)?;
-        Ok(Self(fields.into_iter().map(|(name, Json(value))| (name, value)).collect()))
-    }
-}
-
-/// A value that JSON can hold: no infinite number, and none that is no number.
-struct Json(Value);
-
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor).map(Self)
-    }
-}
-
-struct JsonVisitor;
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        let number = Number::from_f64(value);
-        number.map(Value::Number).ok_or_else(|| E::invalid_value(Unexpected::Float(value), &self))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Json(item)) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut fields = BTreeMap::new();
-        while let Some((name, Json(value))) = entries.next_entry::<String, Json>()? {
-            fields.insert(name, value);
-        }
-        Ok(Value::Object(fields.into_iter().collect::<Map<_, _>>()))
+        let mut fields = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        fields.values_mut().for_each(Value::sort_all_objects);
+        Ok(Self(fields))
     }
 }

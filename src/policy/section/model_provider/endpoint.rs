@@ -106,7 +106,10 @@ mod tests {
         for (text, shown) in [
             ("https://api.deepseek.com/v1", "https://api.deepseek.com/v1"),
             ("https://api.deepseek.com:443/v1/", "https://api.deepseek.com/v1"),
-            ("https://VLLM.models.svc.cluster.local.:8443/v1", "https://vllm.models.svc.cluster.local:8443/v1"),
+            (
+                "https://VLLM.models.svc.cluster.local.:8443/v1",
+                "https://vllm.models.svc.cluster.local:8443/v1",
+            ),
             ("http://localhost:11434", "http://localhost:11434"),
             ("http://127.0.0.1:8080/", "http://127.0.0.1:8080"),
             ("https://[2001:db8::1]:8443/a/b", "https://[2001:db8::1]:8443/a/b"),

@@ -96,7 +96,8 @@ fn credential(
     let credential = Arc::clone(found?);
     let endpoint = endpoint?;
     let message = if !endpoint.is_tls {
-        "a key is sent by verified TLS alone: write https:// in `endpoint`, or leave the credential out".to_owned()
+        "a key is sent by verified TLS alone: write https:// in `endpoint`, or leave the credential out"
+            .to_owned()
     } else if credential.signing.is_some() {
         format!("`{name}` signs requests to AWS (`sigV4`), which no provider of models takes")
     } else if !endpoint.host.name().is_some_and(|host| credential.serves(host, endpoint.port)) {
@@ -170,7 +171,9 @@ mod tests {
         for (text, seconds) in [("1s", 1), ("2m", 120), ("1m30s", 90), ("15m", 900), ("900s", 900)] {
             assert_eq!(duration(text), Some(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["1", "s", "2 m", "1.5m", "-1s", "1h", "1ms", "99999999999999999999s", "400000000000000000m"] {
+        for text in
+            ["1", "s", "2 m", "1.5m", "-1s", "1h", "1ms", "99999999999999999999s", "400000000000000000m"]
+        {
             assert_eq!(duration(text), None, "{text}");
         }
     }

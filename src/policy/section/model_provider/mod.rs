@@ -88,7 +88,8 @@ impl PolicySection for ModelProviders {
             let ModelProviderListed { endpoint, dialect, credential, .. } = provider;
             let key = credential.as_ref().map_or_else(|| "no key".to_owned(), |name| format!("key {name}"));
             let ranges = &provider.allow_addresses;
-            let also = if ranges.is_empty() { String::new() } else { format!(", also in {}", ranges.join(", ")) };
+            let also =
+                if ranges.is_empty() { String::new() } else { format!(", also in {}", ranges.join(", ")) };
             let right = format!("{endpoint}, speaks {}, {key}{also}  [{}]", dialect.as_str(), provider.rule);
             page.add(Heading::ModelProviders, [provider.name.clone(), right]);
         }

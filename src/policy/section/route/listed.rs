@@ -62,7 +62,8 @@ pub(super) fn rows(listed: &RoutesListed, page: &mut Page) {
             Some(token) => format!("marker {token}"),
             None => format!("model {}", route.models.join(", ")),
         };
-        let hosts = if route.hosts.is_empty() { String::new() } else { format!(" at {}", route.hosts.join(", ")) };
+        let hosts =
+            if route.hosts.is_empty() { String::new() } else { format!(" at {}", route.hosts.join(", ")) };
         let to = route.to.join(" or ");
         let then: String = route.fallback.iter().map(|label| format!(", then {label}")).collect();
         let by = page.by(&route.rule, route.enforcement);

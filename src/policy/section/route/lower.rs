@@ -57,7 +57,10 @@ pub(super) fn lower<'a>(written: &'a [WrittenRoute], lowering: &mut Lowering<'a>
         let path = field::item(list, number);
         lowering.rule_name(&path, &written.name);
         if BUILT_IN.contains(&written.name.as_str()) {
-            let message = format!("`{0}` is the name of a built-in rule, postern/builtin/{0}; choose another", written.name);
+            let message = format!(
+                "`{0}` is the name of a built-in rule, postern/builtin/{0}; choose another",
+                written.name
+            );
             lowering.problems.add(field::key(&path, "name"), message);
         }
         routes.extend(route(path, written, lowering));
@@ -141,7 +144,8 @@ fn hosts(path: &str, written: Option<&[String]>, problems: &mut Problems) -> Opt
         if text.contains('*') && !text.contains("://") {
             return Err("a route is about exact hosts; leave `hosts` out for every host".to_owned());
         }
-        let host = if text.is_ascii() { Host::parse(text) } else { DnsName::parse_written(text).map(Host::Name) };
+        let host =
+            if text.is_ascii() { Host::parse(text) } else { DnsName::parse_written(text).map(Host::Name) };
         host.map_err(|error| mistake::of_host(text, &error, Beside::Nothing))
     })
 }
@@ -185,7 +189,8 @@ fn fallback(path: &str, written: &WrittenRoute, problems: &mut Problems) -> bool
 fn repeated(path: &str, written: &WrittenRoute, problems: &mut Problems) -> bool {
     let mut seen: Vec<(&str, String)> = Vec::new();
     let mut is_fine = true;
-    let lists = [("to", written.to.as_slice()), ("fallback", written.fallback.as_deref().unwrap_or_default())];
+    let lists =
+        [("to", written.to.as_slice()), ("fallback", written.fallback.as_deref().unwrap_or_default())];
     for (name, labels) in lists {
         let list = field::key(path, name);
         for (number, label) in labels.iter().enumerate() {

@@ -64,7 +64,9 @@ impl PolicySection for Routes {
                 .filter(|(audit, _)| is_audit || !*audit || mode == Mode::AuditOnly)
                 .map(|(_, model)| model);
             let known: Vec<&Arc<Model>> = models.iter().chain(shared).collect();
-            routes.extend(lowered.into_iter().filter_map(|route| route.resolve(&known, is_audit)).map(Arc::new));
+            routes.extend(
+                lowered.into_iter().filter_map(|route| route.resolve(&known, is_audit)).map(Arc::new),
+            );
         }
         Self(Routing::new(routes, mode == Mode::AuditOnly))
     }
@@ -90,7 +92,8 @@ impl LoweredRoutes {
             let lists = [("to", &route.to), ("fallback", &route.fallback)];
             lists.into_iter().flat_map(move |(list, labels)| {
                 let labels = labels.iter().enumerate();
-                labels.map(move |(number, label)| (format!("{}.{list}[{number}]", route.path), label.as_str()))
+                labels
+                    .map(move |(number, label)| (format!("{}.{list}[{number}]", route.path), label.as_str()))
             })
         })
     }
