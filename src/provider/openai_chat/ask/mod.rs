@@ -10,6 +10,8 @@ mod names;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
+pub(super) mod testing;
+#[cfg(test)]
 mod tests;
 mod tools;
 mod write;
