@@ -94,7 +94,10 @@ pub enum Content<'d> {
 #[derive(Debug, Clone)]
 pub enum Image<'d> {
     /// Its media type, and its bytes in base64.
-    Data { media_type: Text<'d>, data: Text<'d> },
+    Data {
+        media_type: Text<'d>,
+        data: Text<'d>,
+    },
     Url(Text<'d>),
 }
 

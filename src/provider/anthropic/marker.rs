@@ -30,10 +30,7 @@ pub struct Marked {
 ///
 /// # Errors
 /// If the body cannot be edited, which no body is that has one reading.
-pub fn marked(
-    document: &Document<'_>,
-    is_token: impl Fn(&str) -> bool,
-) -> Result<Option<Marked>, EditError> {
+pub fn marked(document: &Document<'_>, is_token: impl Fn(&str) -> bool) -> Result<Option<Marked>, EditError> {
     let Ok(Some(whole)) = document.root().get("system") else { return Ok(None) };
     let mut edits = Edits::new(document);
     let mut first = None;
@@ -112,4 +109,3 @@ fn is_blank_without(text: &str, markers: &[Marker<'_>]) -> bool {
     }
     text.get(at..).unwrap_or_default().trim().is_empty()
 }
-

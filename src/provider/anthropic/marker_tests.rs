@@ -18,7 +18,8 @@ fn cut(system: &str) -> Option<String> {
     let marked = found(&format!(r#"{{"model":"m", "system" : {system},"max_tokens":1}}"#))?;
     assert_eq!((&*marked.token, &*marked.label), ("af83e9", "coder"));
     let body = String::from_utf8(marked.body).unwrap();
-    let kept = body.strip_prefix(r#"{"model":"m", "#).and_then(|rest| rest.strip_suffix(r#""max_tokens":1}"#));
+    let kept =
+        body.strip_prefix(r#"{"model":"m", "#).and_then(|rest| rest.strip_suffix(r#""max_tokens":1}"#));
     Some(kept.unwrap().to_owned())
 }
 
@@ -56,7 +57,8 @@ fn blocks_of_text_are_searched_each_for_itself() {
 fn an_emptied_block_goes_and_its_cache_breakpoint_moves_to_the_one_before() {
     let empty = format!(r#"{{"type":"text","text":"{MARKER}\n","cache_control":{{"type":"ephemeral"}}}}"#);
     let system = format!(r#"[{{"type":"text","text":"a"}}, {empty}, {{"type":"text","text":"b"}}]"#);
-    let kept = r#"[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}, {"type":"text","text":"b"}]"#;
+    let kept =
+        r#"[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}, {"type":"text","text":"b"}]"#;
     assert_eq!(cut(&system).unwrap(), format!("\"system\" : {kept},"));
     let has_one = r#"{"type":"text","text":"a","cache_control":{"ttl":"1h"}}"#;
     assert_eq!(cut(&format!("[{has_one},{empty}]")).unwrap(), format!("\"system\" : [{has_one}],"));

@@ -187,24 +187,19 @@ impl<'d> Measure<'d> {
 }
 
 /// Members of blocks that hold texts, or blocks with texts.
-const SPOKEN: [&str; 8] =
-    ["content", "text", "name", "title", "context", "summary", "stdout", "stderr"];
+const SPOKEN: [&str; 8] = ["content", "text", "name", "title", "context", "summary", "stdout", "stderr"];
 
-/// The length of a string without its quotes and escapes.
+/// The length of a string without its quotes and escapes: exact but for a backslash, which counts nothing. Without a
+/// branch this compiles to vector instructions.
 fn decoded_length(raw: &str) -> u64 {
     let bytes = raw.as_bytes();
-    let mut length = bytes.len().saturating_sub(2);
-    let mut at = 0;
-    while let Some(escape) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
-        // `\n` is one byte, `\u00e9` two, half of a pair two.
-        let (written, meant) = match bytes.get(at + escape + 1) {
-            Some(b'u') => (6, 2),
-            Some(_) | None => (2, 1),
-        };
-        length = length.saturating_sub(written - meant);
-        at += escape + written;
-    }
-    length as u64
+    let is_escape = |byte: u8| usize::from(byte == b'\\');
+    let escapes: usize = bytes.iter().map(|byte| is_escape(*byte)).sum();
+    let behind = bytes.get(1..).unwrap_or_default();
+    // `\n` is one byte, `\u00e9` two, half of a pair two.
+    let numbers: usize =
+        bytes.iter().zip(behind).map(|(byte, next)| is_escape(*byte) & usize::from(*next == b'u')).sum();
+    bytes.len().saturating_sub(2 + escapes + 3 * numbers) as u64
 }
 
 #[cfg(test)]
@@ -269,7 +264,9 @@ mod tests {
 
     #[test]
     fn escapes_are_not_counted() {
-        for (raw, length) in [(r#""""#, 0), (r#""ab""#, 2), (r#""a\n\"b""#, 4), (r#""\u00e9\ud83d\ude00""#, 6)] {
+        for (raw, length) in
+            [(r#""""#, 0), (r#""ab""#, 2), (r#""a\n\"b""#, 4), (r#""\u00e9\ud83d\ude00""#, 6)]
+        {
             assert_eq!(decoded_length(raw), length, "{raw}");
         }
     }

@@ -93,7 +93,9 @@ fn other_servers_get_the_thinking_and_no_billing_line() {
     let line = "x-anthropic-billing-header: cch=abcde;";
     for (before, after) in [
         (
-            format!(r#"{{"system":[{{"type":"text","text":"{line}"}}, {{"type":"text","text":"a"}}],"x":1}}"#),
+            format!(
+                r#"{{"system":[{{"type":"text","text":"{line}"}}, {{"type":"text","text":"a"}}],"x":1}}"#
+            ),
             r#"{"system":[{"type":"text","text":"a"}],"x":1}"#,
         ),
         (format!(r#"{{"system":[{{"type":"text","text":"{line}"}}],"x":1}}"#), r#"{"x":1}"#),

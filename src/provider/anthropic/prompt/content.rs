@@ -116,11 +116,7 @@ impl<'d> Source<'d> {
 }
 
 /// Reads a document: its text or its content becomes text behind its title, a PDF stays one.
-fn document<'d>(
-    block: Value<'d>,
-    notes: &mut Notes,
-    out: &mut Vec<Content<'d>>,
-) -> Result<(), Unsayable> {
+fn document<'d>(block: Value<'d>, notes: &mut Notes, out: &mut Vec<Content<'d>>) -> Result<(), Unsayable> {
     let Members { known: [_, source, title, context, citations, cache], others } =
         members(block, ["type", "source", "title", "context", "citations", "cache_control"]);
     notes.add_some("block_field", others);

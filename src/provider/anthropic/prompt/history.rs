@@ -3,8 +3,10 @@
 use super::members::{Members, kind, members, text};
 use super::tools::{ToolSet, changes};
 use super::{content, hosted};
-use crate::call::turn::prompt::{AssistantPart, Call, Content, TextPart, Thinking, ToolResult, Turn, Unsayable};
 use crate::call::turn::prompt::UserPart;
+use crate::call::turn::prompt::{
+    AssistantPart, Call, Content, TextPart, Thinking, ToolResult, Turn, Unsayable,
+};
 use crate::call::turn::{Notes, Text};
 use crate::wire::json::{Kind, Value};
 
@@ -33,7 +35,9 @@ impl<'d> Reader<'_, 'd> {
             Some("user") => self.user(content?).map(Turn::User),
             Some("assistant") => self.assistant(content?).map(Turn::Assistant),
             // One may change nothing but parameters of what follows.
-            Some("system") => content.map_or(Ok(Vec::new()), |content| self.system(content)).map(Turn::System),
+            Some("system") => {
+                content.map_or(Ok(Vec::new()), |content| self.system(content)).map(Turn::System)
+            }
             Some(_) | None => Err(Unsayable::new("a message of an unknown role")),
         }
     }

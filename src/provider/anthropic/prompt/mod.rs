@@ -81,7 +81,9 @@ pub fn prompt<'d>(document: &'d Document<'d>) -> Result<Prompt<'d>, Unsayable> {
             "thinking" => thinking(value, &mut prompt),
             "output_config" => format = output(value, &mut prompt).or(format),
             "output_format" => format = format.or(Some(value)),
-            "thread" if !members(value, ["type"]).known.into_iter().flatten().any(|kind| kind.says("create")) => {
+            "thread"
+                if !members(value, ["type"]).known.into_iter().flatten().any(|kind| kind.says("create")) =>
+            {
                 return Err(Unsayable::new("a conversation that is kept at the provider"));
             }
             _ => prompt.notes.add(dropped(&key)),

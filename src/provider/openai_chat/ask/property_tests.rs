@@ -24,7 +24,9 @@ fn outcome() -> impl Strategy<Value = Option<Value>> {
         Just(json!("done")),
         Just(json!([])),
         Just(json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])),
-        Just(json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}])),
+        Just(
+            json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}}])
+        ),
         Just(json!([{"type": "tool_reference", "tool_name": "Late.Tool"}])),
     ];
     prop::option::weighted(
@@ -70,7 +72,8 @@ fn messages(number: usize, round: &Round) -> Vec<Value> {
     let id = |call: usize| format!("toolu_{number}_{call}");
     let mut turn = Vec::new();
     if let Some(is_ours) = round.thinking {
-        let signature = if is_ours { format!("postern.1.coder.{}", "0".repeat(32)) } else { "EpwI".to_owned() };
+        let signature =
+            if is_ours { format!("postern.1.coder.{}", "0".repeat(32)) } else { "EpwI".to_owned() };
         turn.push(json!({"type": "thinking", "thinking": "hm", "signature": signature}));
     }
     turn.extend(round.is_filled.then(|| json!({"type": "text", "text": "So."})));

@@ -197,7 +197,8 @@ impl<'d> Writer<'_, 'd> {
     fn file(&mut self, pdf: &Pdf<'_>) {
         let title = pdf.title.as_ref().map_or("document", Text::escaped);
         // Servers tell the type by the name's ending.
-        let is_named = title.get(title.len().saturating_sub(4)..).is_some_and(|end| end.eq_ignore_ascii_case(".pdf"));
+        let is_named =
+            title.get(title.len().saturating_sub(4)..).is_some_and(|end| end.eq_ignore_ascii_case(".pdf"));
         self.out.push_str("{\"type\":\"file\",\"file\":{\"filename\":");
         self.quoted(&[title, if is_named { "" } else { ".pdf" }]);
         self.out.push_str(",\"file_data\":");
@@ -264,7 +265,10 @@ impl<'d> Writer<'_, 'd> {
     fn parameters(&mut self) {
         let draft = self.draft;
         if let Some(limit) = &draft.limit {
-            self.plain(if limit.of_completion { "max_completion_tokens" } else { "max_tokens" }, &limit.tokens);
+            self.plain(
+                if limit.of_completion { "max_completion_tokens" } else { "max_tokens" },
+                &limit.tokens,
+            );
         }
         for (key, number) in [("temperature", draft.temperature), ("top_p", draft.top_p)] {
             if let Some(number) = number {

@@ -10,7 +10,8 @@ use crate::provider::openai_chat::ask::draft::{Choice, Draft, Message, Part, Rol
 pub(in crate::provider::openai_chat) const EXIT_TOOL: &str = "ExitTool";
 
 const DESCRIPTION: &str = "Gives your answer to the user, when no other tool fits or all is done.";
-const SCHEMA: &str = r#"{"type":"object","properties":{"response":{"type":"string"}},"required":["response"]}"#;
+const SCHEMA: &str =
+    r#"{"type":"object","properties":{"response":{"type":"string"}},"required":["response"]}"#;
 const PROMPT: &str = "Call a tool. If none fits, or all is done, call ExitTool with your answer.";
 
 // The request.

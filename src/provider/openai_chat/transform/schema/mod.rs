@@ -21,9 +21,8 @@ pub(in crate::provider::openai_chat) struct SchemaRules {
 impl SchemaRules {
     pub(in crate::provider::openai_chat) fn of(transforms: &Transforms) -> Self {
         let is_google = transforms.has(Transform::SchemaGemini);
-        let is_generic = is_google
-            || transforms.has(Transform::SchemaGeneric)
-            || transforms.has(Transform::SchemaOllama);
+        let is_generic =
+            is_google || transforms.has(Transform::SchemaGeneric) || transforms.has(Transform::SchemaOllama);
         Self {
             drops_extensions: is_generic,
             drops_schema: is_generic || transforms.has(Transform::Groq),

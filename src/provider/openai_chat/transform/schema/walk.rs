@@ -14,7 +14,11 @@ const SCHEMAS: [&str; 10] =
 const FORMATS: [&str; 6] = ["date", "date-time", "int32", "int64", "float", "double"];
 
 /// Appends a schema without what the rules take out of it.
-pub(in crate::provider::openai_chat) fn write_schema(schema: Value<'_>, rules: SchemaRules, out: &mut String) {
+pub(in crate::provider::openai_chat) fn write_schema(
+    schema: Value<'_>,
+    rules: SchemaRules,
+    out: &mut String,
+) {
     if rules.is_idle() {
         return out.push_str(schema.raw());
     }
