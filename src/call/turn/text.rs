@@ -61,8 +61,11 @@ impl fmt::Debug for Text<'_> {
 
 /// Appends a text in its escaped form.
 pub fn escape(text: &str, out: &mut String) {
+    out.reserve(text.len());
+    let is_special = |byte: u8| matches!(byte, 0..0x20 | b'"' | b'\\');
     let mut copied = 0;
-    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| matches!(byte, 0..0x20 | b'"' | b'\\')) {
+    // A special byte is a character by itself, so that the text is cut between characters.
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| is_special(*byte)) {
         out.push_str(text.get(copied..at).unwrap_or_default());
         copied = at + 1;
         match byte {

@@ -3,7 +3,7 @@
 use super::system;
 use crate::call::turn::prompt::{SIGNATURE, Unsayable};
 use crate::provider::translate::{MovedBody, MovedTerms, Moving, unsayable};
-use crate::wire::json::{Kind, Value};
+use crate::wire::json::{Document, Kind, Value};
 
 /// Who answers in this dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ const NOTHING: &str = r#"[{"type":"text","text":"(no content)"}]"#;
 /// # Errors
 /// If the body is no object, has a key twice, or `params` is no object.
 pub fn moved_messages(
-    document: &crate::wire::json::Document<'_>,
+    document: &Document<'_>,
     terms: &MovedTerms<'_>,
     server: MessagesServer,
 ) -> Result<MovedBody, Unsayable> {
@@ -40,6 +40,18 @@ pub fn moved_messages(
         }
     }
     Ok(moving.finish())
+}
+
+/// Whether a conversation has thinking that this gateway signed. A body of which a hash vouches cannot go to Anthropic's
+/// own then, since the thinking would have to be cut out.
+pub fn has_own_thinking(document: &Document<'_>) -> bool {
+    let messages = items(document.root(), "messages");
+    messages.flat_map(|message| items(message, "content")).any(|block| is_thinking(block, false))
+}
+
+/// The items of a member that is a list.
+fn items<'d>(object: Value<'d>, key: &str) -> impl Iterator<Item = Value<'d>> + use<'d> {
+    object.get(key).ok().flatten().and_then(Value::items).into_iter().flatten()
 }
 
 /// Cuts out the thinking that the server did not sign: of this gateway's models, and all where another model is asked,

@@ -2,14 +2,15 @@
 
 use super::prompt::BILLING;
 use crate::call::turn::Text;
-use crate::wire::json::{EditError, Edits, Value};
+use crate::wire::json::{EditError, Edits, Kind, Value};
 
 /// The blocks of text of `system`, each with its text: the whole of it where it is a string.
 pub(super) fn texts(system: Value<'_>) -> impl Iterator<Item = (Value<'_>, Value<'_>)> {
-    let whole = system.text().map(|_| (system, system));
-    let blocks = system.items().into_iter().flatten().filter_map(|block| {
+    let is_string = |value: &Value<'_>| value.kind() == Kind::String;
+    let whole = Some(system).filter(is_string).map(|text| (text, text));
+    let blocks = system.items().into_iter().flatten().filter_map(move |block| {
         let is_text = block.get("type").ok().flatten().is_some_and(|kind| kind.says("text"));
-        let text = block.get("text").ok().flatten().filter(|text| text.text().is_some());
+        let text = block.get("text").ok().flatten().filter(is_string);
         text.filter(|_| is_text).map(|text| (block, text))
     });
     whole.into_iter().chain(blocks)

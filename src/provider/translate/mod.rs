@@ -7,11 +7,11 @@ mod moved;
 mod moved_tests;
 
 pub use super::anthropic::marker::{Marked, marked};
-pub use super::anthropic::moved::{MessagesServer, moved_messages};
+pub use super::anthropic::moved::{MessagesServer, has_own_thinking, moved_messages};
 pub use super::anthropic::prompt::prompt;
 pub use super::openai_chat::ask::{ChatRequest, ChatTerms, EffortTerms, Images, SentNames, ask};
 pub use super::openai_chat::moved::moved_chat;
-pub use super::openai_chat::transform::{Transform, Transforms, UnknownTransform};
+pub use super::openai_chat::transform::{EXIT_TOOL, Transform, Transforms, UnknownTransform};
 pub use super::openai_responses::moved::moved_responses;
 pub use moved::{MovedBody, MovedTerms};
 

@@ -1,6 +1,6 @@
 //! A moved request differs from the agent's in the named edits alone.
 
-use super::{MessagesServer, MovedTerms, moved_chat, moved_messages, moved_responses};
+use super::{MessagesServer, MovedTerms, has_own_thinking, moved_chat, moved_messages, moved_responses};
 use crate::wire::json::{Document, Limits};
 
 const PLAIN: MovedTerms<'_> = MovedTerms { model: None, max_tokens: None, params: "" };
@@ -79,6 +79,9 @@ fn our_thinking_is_cut_for_anthropics_own_and_an_emptied_turn_says_so() {
     let moved = r#"{"model":"claude","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"text","text":"b"}, {"type":"thinking","thinking":"y","signature":"EpwI"}]},{"role":"user","content":"c"},{"role":"assistant","content":[{"type":"text","text":"(no content)"}]},{"role":"assistant","content":[{"type":"redacted_thinking","data":"d"}]},{"role":"user","content":[{"type":"text","text":"thinking"}]}]}"#;
     assert_eq!(messages(THOUGHT, PLAIN, MessagesServer::Anthropic).unwrap(), moved);
     assert_eq!(messages(moved, PLAIN, MessagesServer::Anthropic), None);
+    let has_any =
+        |body: &str| has_own_thinking(&Document::parse(body.as_bytes(), Limits::default()).unwrap());
+    assert_eq!((has_any(THOUGHT), has_any(moved), has_any("[]")), (true, false, false));
 }
 
 #[test]

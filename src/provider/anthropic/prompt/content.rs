@@ -86,7 +86,7 @@ fn others_and_cache(others: usize, cache: Option<Value<'_>>, notes: &mut Notes) 
 fn image<'d>(block: Value<'d>, notes: &mut Notes) -> Result<Image<'d>, Unsayable> {
     let Members { known: [_, source, cache], others } = members(block, ["type", "source", "cache_control"]);
     others_and_cache(others, cache, notes);
-    let source = Source::of(source.ok_or(MALFORMED)?);
+    let source = Source::of(source.ok_or(MALFORMED)?, notes);
     match &*source.kind {
         "base64" => {
             let media_type = source.media_type.and_then(Text::of).ok_or(MALFORMED)?;
@@ -108,9 +108,10 @@ struct Source<'d> {
 }
 
 impl<'d> Source<'d> {
-    fn of(source: Value<'d>) -> Self {
-        let Members { known: [kind, media_type, data, url, content], .. } =
+    fn of(source: Value<'d>, notes: &mut Notes) -> Self {
+        let Members { known: [kind, media_type, data, url, content], others } =
             members(source, ["type", "media_type", "data", "url", "content"]);
+        notes.add_some("block_field", others);
         Self { kind: text_of(kind).unwrap_or_default(), media_type, data, url, content }
     }
 }
@@ -123,7 +124,7 @@ fn document<'d>(block: Value<'d>, notes: &mut Notes, out: &mut Vec<Content<'d>>)
     notes.add_some("document_context", usize::from(context.is_some()));
     notes.add_some("citations", usize::from(citations.is_some()));
     let title = title.and_then(Text::of).filter(|title| !title.is_empty());
-    let source = Source::of(source.ok_or(MALFORMED)?);
+    let source = Source::of(source.ok_or(MALFORMED)?, notes);
     let cache = cache.map(Value::raw);
     match &*source.kind {
         "base64" if !source.media_type.is_some_and(|media| media.says("application/pdf")) => {

@@ -58,7 +58,7 @@ fn every_recorded_request_can_be_said_to_every_vendor() {
                 images: Images::Send,
                 effort: EffortTerms::Map,
                 params: "",
-                transforms: &transforms,
+                transforms,
             };
             let request = prompt(&document).and_then(|prompt| ask(&prompt, &terms));
             assert_eq!(request.is_err(), UNSAYABLE.iter().any(|file| name.ends_with(file)), "{name}");

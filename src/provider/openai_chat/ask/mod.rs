@@ -39,7 +39,7 @@ pub struct ChatTerms<'a> {
     pub effort: EffortTerms,
     /// A JSON object whose members are put where the body has no such key; empty for none.
     pub params: &'a str,
-    pub transforms: &'a Transforms,
+    pub transforms: Transforms,
 }
 
 /// What is done with pictures.

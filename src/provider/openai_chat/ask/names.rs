@@ -27,6 +27,11 @@ impl SentNames {
         self.0.iter().map(|(sent, agent)| (sent.as_str(), agent.as_str()))
     }
 
+    /// The same as a map from the name that was sent to the agent's.
+    pub fn into_map(self) -> BTreeMap<String, String> {
+        self.0
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }

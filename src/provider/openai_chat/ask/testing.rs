@@ -32,7 +32,7 @@ pub(in crate::provider::openai_chat) fn translated(
         images: if terms["images"] == "Omit" { Images::Omit } else { Images::Send },
         effort: if terms["effort"] == "Map" { EffortTerms::Map } else { EffortTerms::Drop },
         params: &params,
-        transforms: &transforms,
+        transforms,
     };
     ask(&prompt(&document)?, &terms)
 }

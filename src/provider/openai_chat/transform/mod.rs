@@ -13,14 +13,15 @@ pub(super) mod schema;
 mod tests;
 mod tooluse;
 
-use std::collections::BTreeSet;
+pub use tooluse::EXIT_TOOL;
+
 use std::str::FromStr;
 
 use super::ask::ChatTerms;
 use super::ask::draft::Draft;
 use crate::call::Vendor;
 
-/// A transform, in the order of the stages of a request.
+/// A transform, by the word that policies write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transform {
     Reasoning,
@@ -40,8 +41,8 @@ pub enum Transform {
 }
 
 impl Transform {
-    /// Every transform, in order.
-    pub const ALL: [Self; 14] = [
+    /// Every transform.
+    pub const ALL: &'static [Self] = &[
         Self::Reasoning,
         Self::ExtraThinkTag,
         Self::ForceReasoning,
@@ -77,40 +78,75 @@ impl Transform {
             Self::SchemaGemini => "schema:gemini",
         }
     }
+
+    /// Whether it is one of those of which a model may have one.
+    pub fn is_schema(self) -> bool {
+        match self {
+            Self::SchemaGeneric | Self::SchemaOllama | Self::SchemaOpenAi | Self::SchemaGemini => true,
+            Self::Reasoning
+            | Self::ExtraThinkTag
+            | Self::ForceReasoning
+            | Self::EnhanceTool
+            | Self::ToolUse
+            | Self::DeepSeek
+            | Self::OpenRouter
+            | Self::Groq
+            | Self::Mistral
+            | Self::Gemini => false,
+        }
+    }
+
+    fn bit(self) -> u16 {
+        1 << self as u16
+    }
 }
 
-/// A word that names no transform.
+/// The word is none of [`Transform::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such transform")]
+#[error("no transform has this name")]
 pub struct UnknownTransform;
 
 impl FromStr for Transform {
     type Err = UnknownTransform;
 
     fn from_str(word: &str) -> Result<Self, UnknownTransform> {
-        Self::ALL.into_iter().find(|transform| transform.as_str() == word).ok_or(UnknownTransform)
+        Self::ALL.iter().copied().find(|transform| transform.as_str() == word).ok_or(UnknownTransform)
     }
 }
 
-/// A set of transforms.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Transforms(BTreeSet<Transform>);
+/// The transforms of one model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transforms(u16);
 
 impl Transforms {
-    pub fn has(&self, transform: Transform) -> bool {
-        self.0.contains(&transform)
+    /// Whether this transform is among them.
+    pub fn has(self, transform: Transform) -> bool {
+        self.0 & transform.bit() != 0
     }
 
-    /// Those of a host for which policy names none.
+    /// The same without this transform.
+    #[must_use]
+    pub fn without(self, transform: Transform) -> Self {
+        Self(self.0 & !transform.bit())
+    }
+
+    /// The transforms, in the order of [`Transform::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Transform> {
+        Transform::ALL.iter().copied().filter(move |transform| self.has(*transform))
+    }
+
+    /// The transforms of a model at a host of this vendor, where a policy names none.
     pub fn of_vendor(vendor: Vendor) -> Self {
+        let generic = [Transform::Reasoning, Transform::SchemaGeneric];
         let own = match vendor {
-            Vendor::OpenAi | Vendor::AzureOpenAi => return Self::from_iter([Transform::SchemaOpenAi]),
-            Vendor::Gemini => return Self::from_iter([Transform::Gemini, Transform::SchemaGemini]),
+            Vendor::OpenAi | Vendor::AzureOpenAi => return [Transform::SchemaOpenAi].into_iter().collect(),
+            Vendor::Gemini | Vendor::VertexAi => {
+                return [Transform::Gemini, Transform::SchemaGemini].into_iter().collect();
+            }
             Vendor::OpenRouter => Some(Transform::OpenRouter),
             Vendor::Groq => Some(Transform::Groq),
             Vendor::Mistral => Some(Transform::Mistral),
             Vendor::Anthropic
-            | Vendor::VertexAi
             | Vendor::Bedrock
             | Vendor::Copilot
             | Vendor::DeepSeek
@@ -122,21 +158,21 @@ impl Transforms {
             | Vendor::AmazonQ
             | Vendor::Custom => None,
         };
-        own.into_iter().chain([Transform::Reasoning, Transform::SchemaGeneric]).collect()
+        generic.into_iter().chain(own).collect()
     }
 }
 
 impl FromIterator<Transform> for Transforms {
     fn from_iter<I: IntoIterator<Item = Transform>>(transforms: I) -> Self {
-        Self(transforms.into_iter().collect())
+        Self(transforms.into_iter().fold(0, |bits, transform| bits | transform.bit()))
     }
 }
 
 // The request.
 
-/// Applies the transforms of a request in their stages. Those of schemas act while the request is written.
+/// Applies the transforms of a request in their stages, which are the order of [`Transform::ALL`]. Those of schemas act while the request is written.
 pub(super) fn transform_request(draft: &mut Draft<'_>, terms: &ChatTerms<'_>) {
-    for transform in &terms.transforms.0 {
+    for transform in terms.transforms.iter() {
         match transform {
             Transform::Reasoning => reasoning::request(draft, terms.label),
             Transform::ForceReasoning => forcereasoning::request(draft),

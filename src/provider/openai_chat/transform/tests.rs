@@ -16,7 +16,7 @@ fn every_transform_does_what_its_files_say() {
 
 #[test]
 fn every_transform_has_a_word_of_its_own() {
-    for transform in Transform::ALL {
+    for transform in Transform::ALL.iter().copied() {
         assert_eq!(transform.as_str().parse(), Ok(transform));
     }
     assert!("schema".parse::<Transform>().is_err());
@@ -43,7 +43,7 @@ fn a_host_has_its_own_transforms() {
 fn written(transform: Transform, schema: &str) -> String {
     let document = Document::parse(schema.as_bytes(), Limits::default()).unwrap();
     let mut out = String::new();
-    write_schema(document.root(), SchemaRules::of(&Transforms::from_iter([transform])), &mut out);
+    write_schema(document.root(), SchemaRules::of(Transforms::from_iter([transform])), &mut out);
     out
 }
 
@@ -142,7 +142,7 @@ fn conversation() -> String {
 proptest! {
     #[test]
     fn the_order_of_a_list_does_not_matter(
-        words in Just(Transform::ALL.map(Transform::as_str).to_vec()).prop_shuffle(),
+        words in Just(Transform::ALL.iter().map(|transform| transform.as_str()).collect::<Vec<_>>()).prop_shuffle(),
         kept in prop::collection::vec(any::<bool>(), Transform::ALL.len()),
     ) {
         let mut listed: Vec<&str> =

@@ -7,7 +7,7 @@ use crate::call::turn::prompt::ToolSchema;
 use crate::provider::openai_chat::ask::draft::{Choice, Draft, Message, Part, Role, Tool};
 
 /// The tool whose call is the answer.
-pub(in crate::provider::openai_chat) const EXIT_TOOL: &str = "ExitTool";
+pub const EXIT_TOOL: &str = "ExitTool";
 
 const DESCRIPTION: &str = "Gives your answer to the user, when no other tool fits or all is done.";
 const SCHEMA: &str =

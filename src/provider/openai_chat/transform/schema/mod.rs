@@ -19,7 +19,7 @@ pub(in crate::provider::openai_chat) struct SchemaRules {
 }
 
 impl SchemaRules {
-    pub(in crate::provider::openai_chat) fn of(transforms: &Transforms) -> Self {
+    pub(in crate::provider::openai_chat) fn of(transforms: Transforms) -> Self {
         let is_google = transforms.has(Transform::SchemaGemini);
         let is_generic =
             is_google || transforms.has(Transform::SchemaGeneric) || transforms.has(Transform::SchemaOllama);

@@ -42,9 +42,12 @@ impl<'d> Walk<'_, 'd> {
     fn schema(&mut self, schema: Value<'d>) {
         let Some(entries) = schema.entries() else { return };
         let is_nullable = schema.get("nullable").ok().flatten();
-        let goes = |entry: &Entry<'d>| self.goes(entry);
+        if !entries.clone().any(|entry| self.goes(&entry)) {
+            return entries.for_each(|entry| self.member(entry, is_nullable));
+        }
         // What stands behind the last member that stays goes with the comma before it.
-        let last = entries.clone().filter(|entry| !goes(entry)).last().map(|entry| entry.value.span().end);
+        let stays = |entry: &Entry<'d>| !self.goes(entry);
+        let last = entries.clone().filter(stays).last().map(|entry| entry.value.span().end);
         let mut entries = entries.peekable();
         while let Some(entry) = entries.next() {
             if !self.goes(&entry) {
