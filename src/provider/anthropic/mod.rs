@@ -4,9 +4,15 @@
 //! tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
 
 mod catalogue;
+pub(super) mod marker;
+#[cfg(test)]
+mod marker_tests;
+pub(super) mod moved;
+pub(super) mod prompt;
 mod refusal;
 mod request;
 mod roles;
+mod system;
 mod transcript;
 
 pub(super) use request::{MessagesVariant, messages_request};

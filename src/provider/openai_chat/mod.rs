@@ -1,12 +1,14 @@
 //! OpenAI Chat Completions, with the endpoints that whoever speaks it has beside it:
 //! <https://platform.openai.com/docs/api-reference/chat>
 
+pub(super) mod ask;
 mod choice;
 mod chunk;
 mod edit;
 mod extent;
 mod hosted;
 mod messages;
+pub(super) mod moved;
 #[cfg(test)]
 mod property_tests;
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod stream_tests;
 mod testing;
 mod tools;
 mod transcript;
+pub(super) mod transform;
 mod usage;
 mod whole;
 #[cfg(test)]

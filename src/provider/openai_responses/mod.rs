@@ -1,6 +1,7 @@
 //! OpenAI Responses, over HTTP and WebSocket: <https://platform.openai.com/docs/api-reference/responses>
 
 mod answer;
+pub(super) mod moved;
 mod request;
 
 use serde_json::{Value, json};
