@@ -4,5 +4,5 @@ mod failure;
 mod reason;
 pub mod said;
 
-pub use failure::{AnswerFailure, ContextNumbers, FailureClass, MOST_RETRY_AFTER};
+pub use failure::{AnswerFailure, ContextNumbers, FailureClass, MOST_RETRY_AFTER, UnknownClass};
 pub use reason::clean_reason;

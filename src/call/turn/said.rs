@@ -21,6 +21,8 @@ pub enum Said<'d> {
     Text(JsonText<'d>),
     /// Reasoning; it may be white space, and is never empty.
     Thinking(JsonText<'d>),
+    /// The model reasons, and nobody reads it: a sign of life.
+    Hidden,
     /// A call begins: it keeps this place among texts and calls. Its name may be still to come.
     CallStart { call: u32 },
     /// The name of a call, once, with the id that the model's server gave it; it gives none to some calls.

@@ -15,6 +15,8 @@ pub(super) mod tag;
 mod tests;
 pub(super) mod tooluse;
 
+pub use tooluse::EXIT_TOOL;
+
 use std::str::FromStr;
 
 use crate::call::Vendor;
