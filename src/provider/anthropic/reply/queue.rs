@@ -81,10 +81,14 @@ impl MessagesReply {
     ) -> Result<(), AnswerFailure> {
         self.written += piece.len();
         let is_whole = matches!(self.paper, Paper::Whole(_));
+        let is_blank = piece.is_blank();
         match self.call(number) {
-            Some((call, _)) if is_whole => call.input.push_str(&piece.text()),
-            Some((_, waiting)) => piece.write(waiting),
-            None if piece.is_blank() => return Ok(()),
+            Some((call, waiting)) => {
+                // What goes on behind an object is none.
+                call.is_complete &= is_blank;
+                if is_whole { call.input.push_str(&piece.text()) } else { piece.write(waiting) }
+            }
+            None if is_blank => return Ok(()),
             None => return Err(AnswerFailure::unreadable("the input of a call goes on behind its end")),
         }
         self.hold(piece.len())?;
@@ -227,7 +231,7 @@ fn left_out(block: &Block, is_whole: bool, is_cut: bool) -> Result<Option<&'stat
         return if is_empty { Ok(Some("call without a name")) } else { Err(failure()) };
     }
     // A stream passes any input: the guard behind decides, and some clients raise.
-    if !is_whole || call.is_complete || call.input.trim_ascii().is_empty() || is_object(&call.input) {
+    if !is_whole || call.input.trim_ascii().is_empty() || is_object(&call.input) {
         return Ok(None);
     }
     let failure = || AnswerFailure::unreadable("the input of a call is no JSON object");

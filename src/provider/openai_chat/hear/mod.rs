@@ -21,7 +21,7 @@ use crate::call::turn::FailureClass::Unavailable;
 use crate::call::turn::said::{JsonText, Said, Stop};
 use crate::provider::translate::{AnswerLimits, Dropped, Listen, ReadAnswer, failure_of_error};
 use crate::wire::json::{Document, Limits, Scratch};
-use crate::wire::sse::{Decoder, Event, Item};
+use crate::wire::sse::{Decoder, Departure, Event, Item};
 
 use chunk::{Chunk, Finish};
 use same::{SameEvent, SameKind};
@@ -177,13 +177,15 @@ impl Answer {
         }
         same.forget();
         if data.is_empty() {
-            return self.beside(event, listener);
+            return self.beside(event);
         }
         if data == b"[DONE]" {
             return self.done(listener);
         }
         let document = match Document::parse_with(data, Limits::default(), scratch) {
             Ok(document) => document,
+            // The body was cut in this event.
+            Err(_) if event.departure == Some(Departure::Unterminated) => return Ok(()),
             Err(error) => return self.unread(&format!("a chunk is no JSON: {error}")),
         };
         match chunk::read(document.root(), true) {
@@ -199,21 +201,12 @@ impl Answer {
     }
 
     /// Reads lines without a field, in which Google sends an error in the middle of a stream.
-    fn beside(&mut self, event: &Event, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
+    fn beside(&mut self, event: &Event) -> Result<(), AnswerFailure> {
         let Some(lines) = event.bare.clone().and_then(|lines| event.raw.get(lines)) else { return Ok(()) };
+        self.dropped.count("line without a field");
         match Document::parse(lines.trim_ascii(), Limits::default()) {
-            Ok(document) => self.error_alone(&document, listener),
+            Ok(document) => chunk::error_of(document.root()).map_or(Ok(()), |error| Err(failure_of_error(error))),
             Err(_) => Ok(()),
-        }
-    }
-
-    fn error_alone(&mut self, document: &Document<'_>, _: &mut dyn Listen) -> Result<(), AnswerFailure> {
-        match chunk::error_of(document.root()) {
-            Some(error) => Err(failure_of_error(error)),
-            None => {
-                self.dropped.count("line without a field");
-                Ok(())
-            }
         }
     }
 
