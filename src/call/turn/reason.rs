@@ -8,9 +8,36 @@ const REDACTED: &str = "[redacted]";
 
 /// Beginnings of keys, of which each vendor has its own; what follows must have [`SHORTEST_KEY`] bytes.
 const KEYS: &[&str] = &[
-    "sk-", "sk_", "rk_", "pk-", "gsk_", "xai-", "pplx-", "AIza", "AQ.", "hf_", "ghp_", "gho_", "ghu_", "ghs_",
-    "github_pat_", "ABSK", "bedrock-api-key-", "csk-", "r8_", "tgp_v1_", "nvapi-", "fw_", "ya29.", "eyJ", "AKIA",
-    "ASIA", "glpat-", "xoxb-", "xoxp-", "dapi",
+    "sk-",
+    "sk_",
+    "rk_",
+    "pk-",
+    "gsk_",
+    "xai-",
+    "pplx-",
+    "AIza",
+    "AQ.",
+    "hf_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "github_pat_",
+    "ABSK",
+    "bedrock-api-key-",
+    "csk-",
+    "r8_",
+    "tgp_v1_",
+    "nvapi-",
+    "fw_",
+    "ya29.",
+    "eyJ",
+    "AKIA",
+    "ASIA",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "dapi",
 ];
 
 /// How many bytes a word that begins like a key has at least behind that beginning.
@@ -37,9 +64,8 @@ pub fn clean_reason(message: &str) -> String {
             break;
         }
     }
-    match cleaned.char_indices().nth(MOST_CHARACTERS) {
-        Some((end, _)) => cleaned.truncate(end),
-        None => {}
+    if let Some((end, _)) = cleaned.char_indices().nth(MOST_CHARACTERS) {
+        cleaned.truncate(end);
     }
     cleaned
 }
@@ -69,13 +95,14 @@ fn is_of_key(character: char) -> bool {
 }
 
 fn looks_like_key(part: &str) -> bool {
-    let begins_so = |beginning: &&str| {
-        part.match_indices(*beginning).any(|(at, _)| {
-            let is_start = part[..at].chars().next_back().is_none_or(|before| !before.is_ascii_alphanumeric());
+    let begins_so = |beginning: &str| {
+        part.match_indices(beginning).any(|(at, _)| {
+            let is_start =
+                part[..at].chars().next_back().is_none_or(|before| !before.is_ascii_alphanumeric());
             is_start && part.len() - at - beginning.len() >= SHORTEST_KEY
         })
     };
-    if KEYS.iter().any(|beginning| begins_so(&beginning)) {
+    if KEYS.iter().any(|beginning| begins_so(beginning)) {
         return true;
     }
     let is_random = |run: &str| {
@@ -109,7 +136,10 @@ mod tests {
     fn keys_and_bearer_words_are_redacted() {
         let cleaned = [
             ("Incorrect API key provided: sk-proj-abcdefgh1234.", "Incorrect API key provided: [redacted]"),
-            ("Incorrect API key provided: sk-ab***************wxyz. You can", "Incorrect API key provided: [redacted]***************[redacted] You can"),
+            (
+                "Incorrect API key provided: sk-ab***************wxyz. You can",
+                "Incorrect API key provided: [redacted]***************[redacted] You can",
+            ),
             ("got 'Authorization: Bearer abc'", "got 'Authorization: Bearer [redacted]'"),
             ("key=gsk_0123456789abcdef, model=x", "key=[redacted], model=x"),
             ("{\"token\":\"AbCdEfGhIjKlMnOpQrStUvWxYz012345\"}", "{\"token\":\"[redacted]\"}"),

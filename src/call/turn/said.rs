@@ -13,10 +13,7 @@ use crate::wire::json;
 #[derive(Debug, Clone)]
 pub enum Said<'d> {
     /// The model's server has begun to answer, with its own id and the name of its model as far as it tells them.
-    Begin {
-        id: Option<&'d str>,
-        model: Option<&'d str>,
-    },
+    Begin { id: Option<&'d str>, model: Option<&'d str> },
     /// Text for the user; it may be white space, and is never empty.
     Text(JsonText<'d>),
     /// Reasoning; it may be white space, and is never empty.
@@ -26,16 +23,9 @@ pub enum Said<'d> {
     /// A call begins: it keeps this place among texts and calls. Its name may be still to come.
     CallStart { call: u32 },
     /// The name of a call, once, with the id that the model's server gave it; it gives none to some calls.
-    CallName {
-        call: u32,
-        id: Option<&'d str>,
-        name: &'d str,
-    },
+    CallName { call: u32, id: Option<&'d str>, name: &'d str },
     /// The next piece of a call's arguments, which are JSON if the model made no mistake; never empty.
-    CallInput {
-        call: u32,
-        piece: JsonText<'d>,
-    },
+    CallInput { call: u32, piece: JsonText<'d> },
     /// The arguments of a call are a whole JSON object. White space may follow.
     CallComplete { call: u32 },
     /// The tokens of the whole answer. A later report replaces an earlier one.

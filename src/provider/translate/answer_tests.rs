@@ -22,7 +22,12 @@ fn chunk(delta: &str) -> Vec<u8> {
 fn the_first_piece_that_begins_a_block_commits() {
     let mut translation = begun(terms(&[Transform::Reasoning]));
     let mut out = Vec::new();
-    for delta in [r#"{"role":"assistant"}"#, r#"{"content":""}"#, r#"{"content":"\n"}"#, r#"{"tool_calls":[{"id":"a"}]}"#] {
+    for delta in [
+        r#"{"role":"assistant"}"#,
+        r#"{"content":""}"#,
+        r#"{"content":"\n"}"#,
+        r#"{"tool_calls":[{"id":"a"}]}"#,
+    ] {
         translation.write(&chunk(delta), &mut out).unwrap();
         assert!(!translation.is_committed() && out.is_empty(), "{delta}");
     }
@@ -59,7 +64,9 @@ fn a_failure_before_the_commit_is_returned_and_nothing_is_written() {
 fn a_failure_after_the_commit_is_the_last_event() {
     let mut translation = begun(terms(&[]));
     let mut out = Vec::new();
-    translation.write(&chunk(r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x"}}]}"#), &mut out).unwrap();
+    translation
+        .write(&chunk(r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{\"x"}}]}"#), &mut out)
+        .unwrap();
     translation.broken_off("connection reset", &mut out).unwrap();
     let before = out.len();
     translation.write(&chunk(&text("more")), &mut out).unwrap();
@@ -106,7 +113,8 @@ fn a_whole_answer_is_written_at_its_end() {
 #[test]
 fn the_report_has_what_the_server_says_alone() {
     let body = deltas(&[text("a")], "stop");
-    let outcome = translated(&AnswerTerms { input_estimate: Some(9), ..terms(&[]) }, STREAM, body.as_bytes(), 9);
+    let outcome =
+        translated(&AnswerTerms { input_estimate: Some(9), ..terms(&[]) }, STREAM, body.as_bytes(), 9);
     let report = AnswerReport {
         stop_reason: Some("end_turn"),
         model: Some("m1".to_owned()),
@@ -115,8 +123,11 @@ fn the_report_has_what_the_server_says_alone() {
     };
     assert_eq!(outcome.report, report);
     let call = r#"{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
-    let chunk = format!(r#"{{"model":"m","choices":[{{"delta":{call}}}],"usage":{{"prompt_tokens":5,"completion_tokens":2}}}}"#);
-    let report = translated(&terms(&[]), STREAM, (events(&[chunk]) + "data: [DONE]\n\n").as_bytes(), 9).report;
+    let chunk = format!(
+        r#"{{"model":"m","choices":[{{"delta":{call}}}],"usage":{{"prompt_tokens":5,"completion_tokens":2}}}}"#
+    );
+    let report =
+        translated(&terms(&[]), STREAM, (events(&[chunk]) + "data: [DONE]\n\n").as_bytes(), 9).report;
     let usage = Usage { input: Some(5), output: Some(2), ..Usage::default() };
     assert_eq!((report.usage, report.has_called, report.stop_reason), (Some(usage), true, Some("tool_use")));
 }
@@ -125,7 +136,11 @@ fn the_report_has_what_the_server_says_alone() {
 fn other_types_and_dialects_are_not_translated() {
     for content_type in ["text/html", "", "application/x-ndjson", "text/plain"] {
         let failure = AnswerTranslation::new(terms(&[]), content_type).err().unwrap();
-        assert_eq!((failure.class, failure.is_of_request), (FailureClass::Translate, false), "{content_type}");
+        assert_eq!(
+            (failure.class, failure.is_of_request),
+            (FailureClass::Translate, false),
+            "{content_type}"
+        );
     }
     for content_type in ["Application/JSON", "text/event-stream;charset=utf-8"] {
         assert!(AnswerTranslation::new(terms(&[]), content_type).is_ok(), "{content_type}");
@@ -143,7 +158,10 @@ fn what_waits_is_bounded() {
     let all: Vec<String> = [open].into_iter().chain(waiting).collect();
     let outcome = translated(&small, STREAM, deltas(&all, "stop").as_bytes(), 50);
     let (_, message) = check(&outcome.out, false).error.unwrap();
-    assert!(message.contains("more of the answer waits than 1000 bytes (limits.decodedBodyBytes)"), "{message}");
+    assert!(
+        message.contains("more of the answer waits than 1000 bytes (limits.decodedBodyBytes)"),
+        "{message}"
+    );
     // What is written does not wait.
     let long = vec![text(&"x".repeat(100)); 50];
     assert_eq!(seen(&small, STREAM, &deltas(&long, "stop")).text().len(), 5000);
@@ -171,16 +189,25 @@ fn what_waits_is_counted_down_as_it_is_written() {
     }
     // Arguments are also kept where they are read.
     assert_eq!(translation.held(), 2 + 2 + 3);
-    translation.write(&chunk(r#"{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}"#), &mut out).unwrap();
+    translation
+        .write(&chunk(r#"{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}"#), &mut out)
+        .unwrap();
     assert_eq!(translation.held(), 4);
 }
 
 #[test]
 fn a_call_that_goes_on_behind_an_object_is_no_object() {
-    let call = |arguments: &str| format!(r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#);
+    let call = |arguments: &str| {
+        format!(
+            r#"{{"tool_calls":[{{"index":0,"id":"a","function":{{"name":"f","arguments":"{arguments}"}}}}]}}"#
+        )
+    };
     let all = [call("{}"), call("{}"), text("t")];
     let seen = seen_deltas(&[], &all, "stop");
-    assert_eq!(seen.blocks[0], SeenBlock::Call { id: "a".to_owned(), name: "f".to_owned(), input: "{}{}".to_owned() });
+    assert_eq!(
+        seen.blocks[0],
+        SeenBlock::Call { id: "a".to_owned(), name: "f".to_owned(), input: "{}{}".to_owned() }
+    );
     let outcome = translated(&whole_terms(&[]), STREAM, deltas(&all, "stop").as_bytes(), 9);
     assert_eq!(outcome.result.unwrap_err().message, "the input of a call is no JSON object");
 }

@@ -68,9 +68,15 @@ fn compare(name: &str, read: impl Fn(&Case) -> String) {
 }
 
 fn terms_of(case: &Case) -> AnswerTerms {
-    let transforms: Vec<_> =
-        case.term("transforms").unwrap_or("reasoning").split_whitespace().map(|word| word.parse().unwrap()).collect();
-    let json = |key: &str, otherwise: &str| serde_json::from_str::<serde_json::Value>(case.term(key).unwrap_or(otherwise)).unwrap();
+    let transforms: Vec<_> = case
+        .term("transforms")
+        .unwrap_or("reasoning")
+        .split_whitespace()
+        .map(|word| word.parse().unwrap())
+        .collect();
+    let json = |key: &str, otherwise: &str| {
+        serde_json::from_str::<serde_json::Value>(case.term(key).unwrap_or(otherwise)).unwrap()
+    };
     AnswerTerms {
         is_stream: case.term("agent") != Some("whole"),
         shows_thinking: case.term("thinking") != Some("no"),
@@ -103,7 +109,8 @@ fn answer(case: &Case) -> String {
             String::from_utf8(outcome.out).unwrap() + "\n"
         }
     };
-    let dropped: Vec<String> = outcome.report.dropped.iter().map(|(what, count)| format!("{what} {count}")).collect();
+    let dropped: Vec<String> =
+        outcome.report.dropped.iter().map(|(what, count)| format!("{what} {count}")).collect();
     if !dropped.is_empty() {
         writeln!(agent, "dropped: {}", dropped.join(", ")).unwrap();
     }

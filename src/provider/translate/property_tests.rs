@@ -17,7 +17,14 @@ fn delta() -> impl Strategy<Value = String> {
         "[a-z é<>]{0,6}"
     ];
     let arguments = prop_oneof![
-        Just("{"), Just("}"), Just("{}"), Just(r#"\"x\":1"#), Just(""), Just(" "), Just("{'a':1,"), Just(r#"{\"response\":\"r\"}"#),
+        Just("{"),
+        Just("}"),
+        Just("{}"),
+        Just(r#"\"x\":1"#),
+        Just(""),
+        Just(" "),
+        Just("{'a':1,"),
+        Just(r#"{\"response\":\"r\"}"#),
     ];
     let call = (
         prop::option::of(0..3_u8),
@@ -27,7 +34,8 @@ fn delta() -> impl Strategy<Value = String> {
     )
         .prop_map(|(index, id, name, arguments)| {
             let entry = |key: &str, value: Option<&str>| value.map(|value| format!(r#""{key}":"{value}""#));
-            let function: Vec<String> = [entry("name", name), entry("arguments", arguments)].into_iter().flatten().collect();
+            let function: Vec<String> =
+                [entry("name", name), entry("arguments", arguments)].into_iter().flatten().collect();
             let function = format!(r#""function":{{{}}}"#, function.join(","));
             let index = index.map(|index| format!(r#""index":{index}"#));
             let call: Vec<String> = [index, entry("id", id), Some(function)].into_iter().flatten().collect();
@@ -44,7 +52,9 @@ fn delta() -> impl Strategy<Value = String> {
 fn body(deltas: &[String], finish: Option<&str>, marker: bool) -> String {
     let chunk = |delta: &String| format!(r#"{{"choices":[{{"index":0,"delta":{delta}}}]}}"#);
     let mut chunks: Vec<String> = deltas.iter().map(chunk).collect();
-    chunks.extend(finish.map(|finish| format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#)));
+    chunks.extend(
+        finish.map(|finish| format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{finish}"}}]}}"#)),
+    );
     events(&chunks) + if marker { "data: [DONE]\n\n" } else { "" }
 }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::testing::{STREAM, WHOLE, terms, translated, whole_terms};
 use super::{AnswerTerms, Transforms};
 use crate::call::Vendor;
-use crate::provider::anthropic::checker::{Seen, check, check_whole};
 use crate::provider::answer::testing::recorded;
+use crate::provider::anthropic::checker::{Seen, check, check_whole};
 
 const VENDORS: &[(&str, Vendor)] = &[
     ("openai-chat", Vendor::OpenAi),
@@ -27,7 +27,10 @@ const VENDORS: &[(&str, Vendor)] = &[
 fn recordings(ending: &str) -> Vec<(String, AnswerTerms, String)> {
     let mut found = Vec::new();
     for (folder, vendor) in VENDORS {
-        for path in recorded(folder).into_iter().filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending))) {
+        for path in recorded(folder)
+            .into_iter()
+            .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)))
+        {
             let text = fs::read_to_string(&path).unwrap();
             if text.contains("\"chat.completion") {
                 let name = path.to_str().unwrap().rsplit_once("fixtures/").unwrap().1.to_owned();
@@ -47,14 +50,17 @@ fn expected() -> Option<Value> {
 
 /// The texts at this key of all deltas of the first choice.
 fn joined(stream: &str, key: &str) -> String {
-    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
+    let lines =
+        stream.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
     let chunks = lines.map(|data| serde_json::from_str::<Value>(data).unwrap());
     chunks.filter_map(|chunk| chunk["choices"][0]["delta"][key].as_str().map(str::to_owned)).collect()
 }
 
 /// Id, name and input of calls; inputs as JSON, of which nothing is an empty object.
 fn calls(calls: impl IntoIterator<Item = (String, String, String)>) -> Vec<(String, String, Value)> {
-    let json = |input: String| if input.is_empty() { serde_json::json!({}) } else { serde_json::from_str(&input).unwrap() };
+    let json = |input: String| {
+        if input.is_empty() { serde_json::json!({}) } else { serde_json::from_str(&input).unwrap() }
+    };
     calls.into_iter().map(|(id, name, input)| (id, name, json(input))).collect()
 }
 
@@ -125,10 +131,15 @@ fn recorded_reasoning_is_thinking() {
 
 #[test]
 fn any_split_of_a_recording_gives_the_same_output() {
-    for (name, terms, stream) in recordings(".sse").into_iter().filter(|(_, _, stream)| stream.len() < 20_000) {
+    for (name, terms, stream) in recordings(".sse").into_iter().filter(|(_, _, stream)| stream.len() < 20_000)
+    {
         let whole = translated(&terms, STREAM, stream.as_bytes(), usize::MAX);
         for piece in [1, 2, 61, 997] {
-            assert_eq!(translated(&terms, STREAM, stream.as_bytes(), piece), whole, "{name}, in pieces of {piece}");
+            assert_eq!(
+                translated(&terms, STREAM, stream.as_bytes(), piece),
+                whole,
+                "{name}, in pieces of {piece}"
+            );
         }
     }
 }
@@ -150,7 +161,9 @@ fn recorded_whole_answers_give_what_they_say() {
             assert_eq!(seen.text().trim(), text.trim(), "{name}");
             let of = |value: &Value| value.as_str().unwrap_or("").to_owned();
             let called = message["tool_calls"].as_array().into_iter().flatten();
-            let called: Vec<_> = called.map(|call| (of(&call["function"]["name"]), of(&call["function"]["arguments"]))).collect();
+            let called: Vec<_> = called
+                .map(|call| (of(&call["function"]["name"]), of(&call["function"]["arguments"])))
+                .collect();
             let seen_calls = calls(seen.calls());
             assert_eq!(seen_calls.len(), called.len(), "{name}");
             for ((_, name, input), (expected, arguments)) in seen_calls.iter().zip(called) {

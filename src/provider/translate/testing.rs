@@ -42,7 +42,8 @@ pub(super) fn events(chunks: &[impl AsRef<str>]) -> String {
 
 /// A stream of these deltas of the first choice, with this end.
 pub(super) fn deltas(deltas: &[impl AsRef<str>], finish: &str) -> String {
-    let chunk = |delta: &str| format!(r#"{{"id":"c1","model":"m1","choices":[{{"index":0,"delta":{delta}}}]}}"#);
+    let chunk =
+        |delta: &str| format!(r#"{{"id":"c1","model":"m1","choices":[{{"index":0,"delta":{delta}}}]}}"#);
     let mut chunks: Vec<String> = deltas.iter().map(|delta| chunk(delta.as_ref())).collect();
     chunks.push(format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{finish}"}}]}}"#));
     events(&chunks) + "data: [DONE]\n\n"

@@ -19,20 +19,32 @@ pub(in crate::provider) struct Seen {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::provider) enum SeenBlock {
     Text(String),
-    Thinking { text: String, signature: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
     /// The input as it came, which may be no JSON.
-    Call { id: String, name: String, input: String },
+    Call {
+        id: String,
+        name: String,
+        input: String,
+    },
 }
 
 impl Seen {
     /// All text, joined.
     pub(in crate::provider) fn text(&self) -> String {
-        self.blocks.iter().filter_map(|block| if let SeenBlock::Text(text) = block { Some(text.as_str()) } else { None }).collect()
+        self.blocks
+            .iter()
+            .filter_map(|block| if let SeenBlock::Text(text) = block { Some(text.as_str()) } else { None })
+            .collect()
     }
 
     /// All thinking, joined.
     pub(in crate::provider) fn thinking(&self) -> String {
-        let of = |block: &SeenBlock| if let SeenBlock::Thinking { text, .. } = block { Some(text.clone()) } else { None };
+        let of = |block: &SeenBlock| {
+            if let SeenBlock::Thinking { text, .. } = block { Some(text.clone()) } else { None }
+        };
         self.blocks.iter().filter_map(of).collect()
     }
 
@@ -73,17 +85,22 @@ pub(in crate::provider) fn check_whole(body: &[u8]) -> Seen {
     let message: Value = serde_json::from_slice(body).unwrap();
     assert_eq!((&message["type"], &message["role"]), (&"message".into(), &"assistant".into()));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let blocks = message["content"].as_array().unwrap().iter().map(|block| match block["type"].as_str().unwrap() {
-        "text" => SeenBlock::Text(text(&block["text"])),
-        "thinking" => {
-            SeenBlock::Thinking { text: text(&block["thinking"]), signature: text(&block["signature"]) }
-        }
-        "tool_use" => {
-            assert!(block["input"].is_object());
-            SeenBlock::Call { id: text(&block["id"]), name: text(&block["name"]), input: block["input"].to_string() }
-        }
-        other => panic!("a block of type {other}"),
-    });
+    let blocks =
+        message["content"].as_array().unwrap().iter().map(|block| match block["type"].as_str().unwrap() {
+            "text" => SeenBlock::Text(text(&block["text"])),
+            "thinking" => {
+                SeenBlock::Thinking { text: text(&block["thinking"]), signature: text(&block["signature"]) }
+            }
+            "tool_use" => {
+                assert!(block["input"].is_object());
+                SeenBlock::Call {
+                    id: text(&block["id"]),
+                    name: text(&block["name"]),
+                    input: block["input"].to_string(),
+                }
+            }
+            other => panic!("a block of type {other}"),
+        });
     let seen = Seen {
         id: text(&message["id"]),
         model: text(&message["model"]),
@@ -212,7 +229,11 @@ impl Checker {
     #[track_caller]
     fn of_open_block(&self, data: &Value) {
         assert!(self.is_open, "a block is open: {data}");
-        assert_eq!(data["index"].as_u64(), Some(self.seen.blocks.len() as u64 - 1), "it is the open block: {data}");
+        assert_eq!(
+            data["index"].as_u64(),
+            Some(self.seen.blocks.len() as u64 - 1),
+            "it is the open block: {data}"
+        );
     }
 }
 

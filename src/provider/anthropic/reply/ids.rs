@@ -69,7 +69,9 @@ mod tests {
         let mut ids = CallIds::default();
         assert_eq!(ids.next("msg", Some("a:b")), "a_b");
         let long = "a".repeat(65);
-        for (number, id) in [None, Some(""), Some("12345"), Some(long.as_str()), Some("a.b")].into_iter().enumerate() {
+        for (number, id) in
+            [None, Some(""), Some("12345"), Some(long.as_str()), Some("a.b")].into_iter().enumerate()
+        {
             let expected = own("msg", number as u64 + 1);
             assert_eq!(ids.next("msg", id), expected);
             assert_eq!(expected.len(), "toolu_".len() + 24);

@@ -78,7 +78,9 @@ impl WriteAnswer for MessagesReply {
         }
         match *said {
             Said::Text(piece) => return self.prose(Prose::Text, piece, out),
-            Said::Thinking(piece) if self.terms.shows_thinking => return self.prose(Prose::Thinking, piece, out),
+            Said::Thinking(piece) if self.terms.shows_thinking => {
+                return self.prose(Prose::Thinking, piece, out);
+            }
             Said::Thinking(piece) => self.written += piece.len(),
             Said::CallStart { call } => self.begin_call(call, out),
             Said::CallName { call, id, name } => self.name_call(call, id, name, out),

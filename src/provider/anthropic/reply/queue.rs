@@ -172,7 +172,9 @@ impl MessagesReply {
     fn close(&mut self, block: Block, out: &mut Vec<u8>) {
         match (block.content, &mut self.paper) {
             (BlockContent::Text, paper) => paper.stop_text(self.index, out),
-            (BlockContent::Thinking(signature), paper) => paper.stop_thinking(self.index, &signature.text(), out),
+            (BlockContent::Thinking(signature), paper) => {
+                paper.stop_thinking(self.index, &signature.text(), out)
+            }
             (BlockContent::Call(_), Paper::Stream) => event::stop(self.index, out),
             (BlockContent::Call(call), Paper::Whole(content)) => {
                 let (id, name) = head_of(&call, &mut self.ids, &self.terms);

@@ -52,7 +52,11 @@ impl Calls {
     ///
     /// # Errors
     /// If it cannot be one of any call, or a bound is reached.
-    pub(super) fn take(&mut self, piece: &CallPiece<'_>, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
+    pub(super) fn take(
+        &mut self,
+        piece: &CallPiece<'_>,
+        listener: &mut dyn Listen,
+    ) -> Result<(), AnswerFailure> {
         if piece.is_custom {
             return Err(AnswerFailure::unreadable("the model called a custom tool, whose input is no JSON"));
         }
@@ -64,31 +68,29 @@ impl Calls {
             Some(number) if !self.begins_another(number, piece)? => number,
             Some(_) | None => self.begin(piece)?,
         };
-        let (number_said, holds) = (number as u32, self.holds);
-        let has_exit_tool = self.has_exit_tool;
+        let is_exit_tool = |name: Option<&str>| name.is_none_or(|name| name == EXIT_TOOL);
+        let (has_exit_tool, holds) = (self.has_exit_tool, self.holds);
         let Some(call) = self.calls.get_mut(number) else { return Ok(()) };
-        if call.id.is_none() {
-            call.id = piece.id.as_deref().map(str::to_owned);
-        }
-        let is_named = call.name.is_none() && piece.name.is_some();
-        if is_named {
-            call.name = piece.name.as_deref().map(str::to_owned);
-        }
-        if !call.is_told && !(has_exit_tool && call.name.as_deref().is_none_or(|name| name == EXIT_TOOL)) {
+        let number = number as u32;
+        let is_named = call.identify(piece);
+        // As long as a call may be one of the tool that is text, it has no place.
+        let waits = has_exit_tool && is_exit_tool(call.name.as_deref());
+        if !call.is_told && !waits {
             call.is_told = true;
-            listener.said(Said::CallStart { call: number_said })?;
+            listener.said(Said::CallStart { call: number })?;
         }
         if let Some(name) = call.name.as_deref().filter(|_| is_named && call.is_told) {
-            listener.said(Said::CallName { call: number_said, id: call.id.as_deref(), name })?;
+            listener.said(Said::CallName { call: number, id: call.id.as_deref(), name })?;
         }
         let Some(arguments) = piece.arguments else { return Ok(()) };
         self.held += call.add(arguments, self.limits.tool_input_bytes)?;
         let most = self.limits.body_bytes;
         if self.held > most {
-            let message = format!("the inputs of calls are longer than {most} bytes (limits.decodedBodyBytes)");
+            let message =
+                format!("the inputs of calls are longer than {most} bytes (limits.decodedBodyBytes)");
             return Err(AnswerFailure::unreadable(&message));
         }
-        if holds { Ok(()) } else { call.tell(number_said, arguments, listener) }
+        if holds { Ok(()) } else { call.tell(number, arguments, listener) }
     }
 
     /// The call that a piece may belong to.
@@ -97,7 +99,8 @@ impl Calls {
         match piece.key {
             Some(key) => last_of(&|call| call.key == Some(key)),
             None => {
-                let by_id = piece.id.as_deref().and_then(|id| last_of(&|call| call.id.as_deref() == Some(id)));
+                let by_id =
+                    piece.id.as_deref().and_then(|id| last_of(&|call| call.id.as_deref() == Some(id)));
                 by_id.or_else(|| self.calls.len().checked_sub(1))
             }
         }
@@ -166,6 +169,18 @@ impl Calls {
 }
 
 impl Call {
+    /// Takes the id and the name that a piece has; returns whether the name is new.
+    fn identify(&mut self, piece: &CallPiece<'_>) -> bool {
+        if self.id.is_none() {
+            self.id = piece.id.as_deref().map(str::to_owned);
+        }
+        let is_new = self.name.is_none() && piece.name.is_some();
+        if is_new {
+            self.name = piece.name.as_deref().map(str::to_owned);
+        }
+        is_new
+    }
+
     /// Takes the next piece of arguments; returns its length.
     fn add(&mut self, arguments: JsonText<'_>, most: usize) -> Result<usize, AnswerFailure> {
         let text = arguments.text();
@@ -174,7 +189,8 @@ impl Call {
             let message = format!("the input of a call is longer than {most} bytes (limits.toolInputBytes)");
             return Err(AnswerFailure::unreadable(&message));
         }
-        self.is_complete = self.extent.is_complete(&self.arguments) && self.arguments.trim_ascii_start().starts_with('{');
+        self.is_complete =
+            self.extent.is_complete(&self.arguments) && self.arguments.trim_ascii_start().starts_with('{');
         Ok(text.len())
     }
 

@@ -60,7 +60,9 @@ pub(super) enum CallKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finish {
     /// With vLLM's `stop_reason`, if it is a text.
-    Done { sequence: Option<String> },
+    Done {
+        sequence: Option<String>,
+    },
     Length,
     Filtered,
     /// OpenRouter's word for an error of the server behind it.

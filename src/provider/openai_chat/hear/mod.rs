@@ -205,7 +205,9 @@ impl Answer {
         let Some(lines) = event.bare.clone().and_then(|lines| event.raw.get(lines)) else { return Ok(()) };
         self.dropped.count("line without a field");
         match Document::parse(lines.trim_ascii(), Limits::default()) {
-            Ok(document) => chunk::error_of(document.root()).map_or(Ok(()), |error| Err(failure_of_error(error))),
+            Ok(document) => {
+                chunk::error_of(document.root()).map_or(Ok(()), |error| Err(failure_of_error(error)))
+            }
             Err(_) => Ok(()),
         }
     }
@@ -254,7 +256,10 @@ impl Answer {
         self.has_choice = true;
         match &chunk.finish {
             Some(Finish::Failed) => {
-                return Err(AnswerFailure::new(Unavailable, "the model's server reports an error as the end of the answer"));
+                return Err(AnswerFailure::new(
+                    Unavailable,
+                    "the model's server reports an error as the end of the answer",
+                ));
             }
             Some(finish) => self.finish = Some(finish.clone()),
             None => {}
@@ -322,9 +327,8 @@ impl Answer {
 
 /// Says a text unless it is empty.
 fn say(text: JsonText<'_>, is_thinking: bool, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
-    match text {
-        _ if text.is_empty() => Ok(()),
-        _ if is_thinking => listener.said(Said::Thinking(text)),
-        _ => listener.said(Said::Text(text)),
+    if text.is_empty() {
+        return Ok(());
     }
+    listener.said(if is_thinking { Said::Thinking(text) } else { Said::Text(text) })
 }

@@ -46,7 +46,11 @@ impl Stages {
     }
 
     /// Tells all that a delta or a message says.
-    pub(super) fn delta(&mut self, chunk: &Chunk<'_>, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
+    pub(super) fn delta(
+        &mut self,
+        chunk: &Chunk<'_>,
+        listener: &mut dyn Listen,
+    ) -> Result<(), AnswerFailure> {
         match (chunk.reasoning, chunk.details) {
             ([Some(text), _] | [None, Some(text)], _) => self.reasoning(text, listener)?,
             ([None, None], Some(details)) if self.reads_details => {
@@ -76,7 +80,11 @@ impl Stages {
     }
 
     /// Tells a piece of reasoning.
-    pub(super) fn reasoning(&mut self, text: JsonText<'_>, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
+    pub(super) fn reasoning(
+        &mut self,
+        text: JsonText<'_>,
+        listener: &mut dyn Listen,
+    ) -> Result<(), AnswerFailure> {
         if text.is_empty() {
             return Ok(());
         }
@@ -108,7 +116,8 @@ impl Stages {
                     }
                 }
                 None => {
-                    let text = JsonText::of(part).or_else(|| of("text").or_else(|| of("refusal")).and_then(JsonText::of));
+                    let text = JsonText::of(part)
+                        .or_else(|| of("text").or_else(|| of("refusal")).and_then(JsonText::of));
                     if let Some(text) = text {
                         self.text(text, listener)?;
                     }
@@ -119,7 +128,11 @@ impl Stages {
     }
 
     /// Tells a piece of text, without what stands between tags.
-    pub(super) fn text(&mut self, text: JsonText<'_>, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
+    pub(super) fn text(
+        &mut self,
+        text: JsonText<'_>,
+        listener: &mut dyn Listen,
+    ) -> Result<(), AnswerFailure> {
         let has_no_tag = || text.plain().is_some_and(|text| !text.contains('<'));
         let is_through = self.tags.iter().all(|tag| tag.is_done() || tag.is_outside() && has_no_tag());
         if is_through {

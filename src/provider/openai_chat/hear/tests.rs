@@ -127,14 +127,14 @@ fn an_error_of_google_in_a_line_without_a_field_is_read() {
     let body = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n{\"error\":{\"code\":499,\"message\":\"cancelled\"}}\n\n";
     let (words, failure) = heard(body);
     assert_eq!(words, ["text a"]);
-    assert_eq!(failure, Some(AnswerFailure::new(FailureClass::Unavailable, "cancelled")));
+    assert_eq!(failure, Some(AnswerFailure::new(Unavailable, "cancelled")));
 }
 
 #[test]
 fn an_event_that_the_body_cuts_is_no_unreadable_one() {
     let (words, failure) = heard("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"choi");
     assert_eq!(words, ["text a"]);
-    assert_eq!(failure.map(|failure| failure.class), Some(FailureClass::Unavailable));
+    assert_eq!(failure.map(|failure| failure.class), Some(Unavailable));
 }
 
 #[test]

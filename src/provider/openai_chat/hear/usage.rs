@@ -25,7 +25,12 @@ pub(super) fn read(usage: Value<'_>) -> Usage {
 }
 
 /// xAI's `completion_tokens` are without reasoning, which the total has; everybody else's have it.
-fn all_output(input: Option<u64>, output: Option<u64>, reasoning: Option<u64>, total: Option<u64>) -> Option<u64> {
+fn all_output(
+    input: Option<u64>,
+    output: Option<u64>,
+    reasoning: Option<u64>,
+    total: Option<u64>,
+) -> Option<u64> {
     match (input, output, reasoning, total) {
         (Some(read), Some(wrote), Some(thought), Some(total))
             if total == read.saturating_add(wrote).saturating_add(thought) =>

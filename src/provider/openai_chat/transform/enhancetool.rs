@@ -178,7 +178,8 @@ impl Mender<'_> {
             ("False", "false"),
             ("None", "null"),
         ];
-        let length = self.rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(self.rest.len());
+        let length =
+            self.rest.find(|character: char| !character.is_alphanumeric()).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(length);
         let (_, mended) = WORDS.iter().find(|(written, _)| *written == word)?;
         self.rest = rest;

@@ -64,7 +64,11 @@ impl TagReader {
     }
 
     /// Reads up to the next tag, or to the end; returns what is left.
-    fn step<'t, E>(&mut self, rest: &'t str, give: &mut dyn FnMut(Part<'_>) -> Result<(), E>) -> Result<&'t str, E> {
+    fn step<'t, E>(
+        &mut self,
+        rest: &'t str,
+        give: &mut dyn FnMut(Part<'_>) -> Result<(), E>,
+    ) -> Result<&'t str, E> {
         let (tag, is_inside, next) = match self.place {
             TagPlace::Before => (self.tag.open, false, TagPlace::Inside),
             TagPlace::Inside => (self.tag.close, true, TagPlace::Behind),
