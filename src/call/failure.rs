@@ -64,6 +64,14 @@ impl FailureClass {
             Self::ContextLength | Self::Rejected => false,
         }
     }
+
+    /// Whether the same request may be answered later.
+    pub fn retry_may_help(self) -> bool {
+        match self {
+            Self::Connect | Self::Timeout | Self::RateLimited | Self::Unavailable => true,
+            Self::Quota | Self::Translate | Self::ContextLength | Self::Rejected => false,
+        }
+    }
 }
 
 #[cfg(test)]

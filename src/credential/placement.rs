@@ -49,7 +49,7 @@ pub struct KeyDenial {
 }
 
 /// The placeholder of one credential, to be replaced wherever it stands.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     credential: Arc<Credential>,
 }

@@ -23,8 +23,8 @@ pub use crate::id::{Id, Timestamp};
 pub use chain::Chain;
 pub use finding::{Finding, keep_worst};
 pub use inference::{Conversation, Provider, ToolCall, ToolDefinition, Usage};
-pub use routing::{Attempt, Route};
 pub use repeat::{RefusalKey, RuleKey};
+pub use routing::{Attempt, Route};
 pub use trace::TraceParent;
 
 /// The version of the envelope's shape, its `apiVersion`.

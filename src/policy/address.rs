@@ -176,8 +176,7 @@ impl Reserved {
         let is_liftable =
             |range: &IpNet| !BUILT_IN.contains(range) || is_loopback(range) && self.cluster.is_empty();
         let is_allowed = allow.is_some_and(|allow| covers(allow, ip));
-        let is_lifted =
-            |range: &IpNet| policy.lifts(range, ip, port) || is_allowed && is_liftable(range);
+        let is_lifted = |range: &IpNet| policy.lifts(range, ip, port) || is_allowed && is_liftable(range);
         let closed = self.ranges.iter().any(|range| range.contains(&ip) && !is_lifted(range));
         if closed {
             denied("The address is loopback, link-local, metadata, or of a range that is denied here")

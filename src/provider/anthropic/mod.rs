@@ -10,11 +10,14 @@ mod marker_tests;
 pub(super) mod moved;
 pub(super) mod prompt;
 mod refusal;
+pub(super) mod reply;
 mod request;
 mod roles;
 mod system;
+pub(super) mod told;
 mod transcript;
 
+pub(super) use reply::{MessagesReply, ReplyTerms};
 pub(super) use request::{MessagesVariant, messages_request};
 pub(super) use roles::mark as mark_roles;
 pub(super) use transcript::MessagesTranscript;

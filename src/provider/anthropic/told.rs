@@ -43,8 +43,7 @@ mod tests {
         assert_eq!(whole["content"][0]["text"], "a\n\"b\"");
         assert_eq!(whole["stop_reason"], "end_turn");
         let events = told("a", ("msg_1", "coder"), true);
-        let names: Vec<&str> =
-            events.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        let names: Vec<&str> = events.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(
             names,
             [

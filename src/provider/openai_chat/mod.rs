@@ -6,6 +6,7 @@ mod choice;
 mod chunk;
 mod edit;
 mod extent;
+mod hear;
 mod hosted;
 mod messages;
 pub(super) mod moved;
@@ -30,6 +31,7 @@ mod whole;
 #[cfg(test)]
 mod whole_tests;
 
+pub(super) use hear::{ChatReader, HearTerms};
 pub(super) use roles::mark as mark_roles;
 
 use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};

@@ -123,6 +123,11 @@ struct SurfaceEndpoint {
 }
 
 impl Surface {
+    /// Who serves the host.
+    pub fn vendor(&self) -> Vendor {
+        self.vendor
+    }
+
     /// What a request is; `websocket` says whether it asks to become one.
     pub fn service(&self, method: &Method, path: &NormalPath, websocket: bool) -> Service {
         let read =

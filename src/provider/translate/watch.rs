@@ -91,7 +91,8 @@ impl MovedAnswer {
         }
         let whole = self.held.concat();
         if self.events.is_some() {
-            return self.fail(AnswerFailure::new(FailureClass::Unavailable, "the answer ended before it began"));
+            return self
+                .fail(AnswerFailure::new(FailureClass::Unavailable, "the answer ended before it began"));
         }
         match whole_part(self.dialect, &whole) {
             Part::Fails(failure) => self.fail(failure),
@@ -102,7 +103,8 @@ impl MovedAnswer {
     /// The other side went away.
     pub fn broken_off(&mut self) {
         if matches!(self.state, State::Waiting) {
-            let failure = AnswerFailure::new(FailureClass::Unavailable, "the answer broke off before it began");
+            let failure =
+                AnswerFailure::new(FailureClass::Unavailable, "the answer broke off before it began");
             self.fail(failure);
         }
     }
@@ -154,9 +156,7 @@ fn event_part(dialect: Dialect, event: &sse::Event) -> Part {
         Dialect::OpenAIResponses => match kind.as_deref() {
             Some("response.created" | "response.in_progress" | "response.queued") => Part::Before,
             Some("error") => Part::Fails(failure_of(root)),
-            Some("response.failed") => {
-                Part::Fails(failure_of(entry(root, "response").unwrap_or(root)))
-            }
+            Some("response.failed") => Part::Fails(failure_of(entry(root, "response").unwrap_or(root))),
             Some(_) | None => Part::Begins,
         },
         Dialect::OpenAIChat => {

@@ -11,8 +11,8 @@ use http_body::Body as _;
 use tokio::time::{Instant, Sleep};
 
 use super::Body;
-use crate::call::turn::AnswerFailure;
 use super::coalesce::BrokenOff;
+use crate::call::turn::AnswerFailure;
 
 /// How long an answer that has begun is silent before the agent hears a sign of life.
 const SILENCE: Duration = Duration::from_secs(15);

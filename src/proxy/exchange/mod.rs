@@ -105,7 +105,7 @@ struct RoutedTurn<'a> {
     plan: &'a RequestPlan,
     chain: &'a Chain,
     model_request: &'a ModelRequest,
-    body: &'a RequestBody,
+    body: Bytes,
 }
 
 /// What the guard of an answer has to know.
@@ -140,7 +140,8 @@ impl Exchange<'_> {
             let recorded = allowance.admit(self.snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
         }
-        if let (Some(chain), Some(model_request), Some(body)) = (chain, &model_request, &body) {
+        if let (Some(chain), Some(model_request)) = (chain, &model_request) {
+            let body = body.as_ref().and_then(RequestBody::bytes).cloned().unwrap_or_default();
             let turn = RoutedTurn { parts: &parts, plan: &plan, chain: &chain, model_request, body };
             return self.answer_by_route(turn, facts, record).await.map(Answered::Http);
         }
@@ -179,14 +180,8 @@ impl Exchange<'_> {
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
         let RoutedTurn { parts, plan, chain, model_request, body } = turn;
-        let nothing = Bytes::new();
-        let agent = AgentTurn {
-            parts,
-            body: body.bytes().unwrap_or(&nothing),
-            model_request,
-            origin: &plan.target,
-            decision: &plan.decision,
-        };
+        let agent =
+            AgentTurn { parts, body: &body, model_request, origin: &plan.target, decision: &plan.decision };
         let Routed { response, target, is_answer } = chain.ask(self, &agent, record).await?;
         let secrets = target.secrets(&self.snapshot);
         let facts = self.begin_answer(&response, facts, record)?;

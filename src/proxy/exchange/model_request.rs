@@ -308,7 +308,7 @@ pub(crate) fn exhausted(session: &Session) -> Stop {
 }
 
 /// Sets the length of an edited body, and removes fields that are no longer true.
-fn describe(head: &mut HeaderMap, length: usize) {
+pub(super) fn describe(head: &mut HeaderMap, length: usize) {
     head.remove(header::CONTENT_ENCODING);
     forget_digests(head);
     head.insert(header::CONTENT_LENGTH, HeaderValue::from(length));

@@ -12,7 +12,7 @@ use crate::proxy::upstream::{Key, Origin, user_of};
 use crate::secret::SecretMatcher;
 
 /// The server that a request is sent to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct UpstreamTarget {
     pub(super) origin: Origin,
     /// The API that is called, where the server is an LLM provider's.

@@ -59,7 +59,8 @@ impl Health {
     /// The same question, of a model that is not asked now.
     pub(crate) fn is_open(&self, model: &str, now: Instant) -> bool {
         let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed = models.get(model).and_then(|state| state.closed.map(|(until, _)| (until, state.is_tried)));
+        let closed =
+            models.get(model).and_then(|state| state.closed.map(|(until, _)| (until, state.is_tried)));
         closed.is_none_or(|(until, is_tried)| now >= until && !is_tried)
     }
 

@@ -48,7 +48,7 @@ use std::fmt;
 pub use edit::{EditError, Edits};
 pub use error::{Duplicate, JsonError, Reason};
 pub use parse::Scratch;
-pub use string::string_length;
+pub use string::{string_length, unescape};
 pub use value::{Entries, Entry, Items, Value};
 
 /// The bounds of one document.

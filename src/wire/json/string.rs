@@ -77,6 +77,11 @@ pub fn string_length(bytes: &[u8]) -> Option<usize> {
     str::from_utf8(&bytes[..end]).is_ok().then_some(end)
 }
 
+/// The text of what is between the quotes of a string that was read: its escapes are undone.
+pub fn unescape(inside: &str) -> Cow<'_, str> {
+    Inside { text: inside, escaped: inside.as_bytes().contains(&b'\\') }.unescaped()
+}
+
 /// How many bytes there are before the first quote, backslash or control character.
 fn plain_length(bytes: &[u8]) -> usize {
     // Most keys and values are short; setting up memchr only pays off for long ones.

@@ -1,5 +1,6 @@
-//! `forcereasoning`: a model that does not reason by itself is asked to think in tags.
+//! `forcereasoning`: a model that does not reason by itself is asked to think in tags, and what stands in them is thinking.
 
+use super::tag::Tag;
 use crate::call::turn::Text;
 use crate::provider::openai_chat::ask::draft::{Draft, Message, Part, Role};
 
@@ -46,3 +47,9 @@ fn show_thinking(message: &mut Message<'_>) {
         message.parts.insert(0, Part::text(text));
     }
 }
+
+// The side of answers.
+
+/// The tags that the request asks for.
+pub(in crate::provider::openai_chat) const REASONING: Tag =
+    Tag { open: "<reasoning_content>", close: "</reasoning_content>" };

@@ -1,17 +1,23 @@
-//! Transforms: how one server's Chat Completions differ from another's, one file each. A list of them is a set, which
-//! acts in stages, in whatever order it is written.
+//! What servers of Chat Completions do otherwise than the API says, one file for each deviation: `transforms` of a policy.
+//!
+//! A list of transforms is a set. They act in stages, whatever the order in which they are written. On requests:
+//! [`reasoning`], [`forcereasoning`], [`tooluse`], vendors, [`schema`]; on answers: vendors, tags ([`extrathinktag`],
+//! [`forcereasoning`]), [`reasoning`], tools ([`enhancetool`], [`tooluse`]).
 
 mod deepseek;
-mod forcereasoning;
+pub(super) mod enhancetool;
+pub(super) mod extrathinktag;
+pub(super) mod forcereasoning;
 mod gemini;
-mod groq;
+pub(super) mod groq;
 mod mistral;
-mod openrouter;
-mod reasoning;
+pub(super) mod openrouter;
+pub(super) mod reasoning;
 pub(super) mod schema;
+pub(super) mod tag;
 #[cfg(test)]
 mod tests;
-mod tooluse;
+pub(super) mod tooluse;
 
 pub use tooluse::EXIT_TOOL;
 

@@ -1,4 +1,5 @@
-//! `reasoning`: the model's server takes back what the model thought before its calls, in `reasoning_content`.
+//! `reasoning`: what a server sends as the model's reasoning is thinking, and it takes back, in `reasoning_content`, what the
+//! model thought before its calls.
 
 use crate::call::turn::Text;
 use crate::provider::openai_chat::ask::draft::{Draft, Role};
@@ -21,3 +22,10 @@ pub(super) fn request(draft: &mut Draft<'_>, label: &str) {
         message.reasoning = Some(reasoning);
     }
 }
+
+// The side of answers.
+
+/// The keys of a delta or a message under which servers send reasoning as a text, the first one first: DeepSeek, Moonshot,
+/// GLM and vLLM's older versions write `reasoning_content`, OpenRouter, Groq and vLLM `reasoning`. Where both are there,
+/// they say the same.
+pub(in crate::provider::openai_chat) const TEXT_KEYS: [&str; 2] = ["reasoning_content", "reasoning"];

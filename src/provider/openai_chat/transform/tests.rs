@@ -156,3 +156,15 @@ proptest! {
         prop_assert_eq!(shuffled, body(&listed));
     }
 }
+
+#[test]
+fn a_list_is_a_set() {
+    let all: Transforms = Transform::ALL.iter().copied().collect();
+    let reversed: Transforms = Transform::ALL.iter().rev().copied().collect();
+    assert_eq!(all, reversed);
+    assert_eq!(all.iter().collect::<Vec<_>>(), Transform::ALL);
+    let without = all.without(Transform::ToolUse);
+    assert!(all.has(Transform::ToolUse) && !without.has(Transform::ToolUse));
+    assert_eq!(without.iter().count(), Transform::ALL.len() - 1);
+    assert!(Transform::ALL.iter().all(|transform| !Transforms::default().has(*transform)));
+}

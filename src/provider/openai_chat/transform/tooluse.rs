@@ -1,12 +1,13 @@
 //! `tooluse`: a model that forgets its tools must call one at every turn, and has one with which it answers.
 
-use std::borrow::Cow;
-
+use super::enhancetool;
 use crate::call::turn::Text;
 use crate::call::turn::prompt::ToolSchema;
 use crate::provider::openai_chat::ask::draft::{Choice, Draft, Message, Part, Role, Tool};
+use crate::wire::json::{Document, Limits};
+use std::borrow::Cow;
 
-/// The tool whose call is the answer.
+/// The tool that a request adds, and whose call is the answer. Its arguments are `{"response": string}`.
 pub const EXIT_TOOL: &str = "ExitTool";
 
 const DESCRIPTION: &str = "Gives your answer to the user, when no other tool fits or all is done.";
@@ -34,4 +35,34 @@ pub(super) fn request(draft: &mut Draft<'_>) {
     draft.choice = Some(Choice::Required);
     draft.has_exit_tool = true;
     draft.messages.push(Message::new(Role::System, vec![Part::fixed(PROMPT)]));
+}
+
+// The side of answers.
+
+/// The text of a call of [`EXIT_TOOL`]. Arguments that say no `response` are the text themselves: models write their
+/// answer there.
+pub(in crate::provider::openai_chat) fn exit_text(arguments: &str) -> String {
+    let mended = response(arguments).or_else(|| response(&enhancetool::mend(arguments)?));
+    mended.unwrap_or_else(|| arguments.to_owned())
+}
+
+fn response(arguments: &str) -> Option<String> {
+    let document = Document::parse(arguments.as_bytes(), Limits::default()).ok()?;
+    let response = document.root().get("response").ok()??;
+    response.text().map(Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_the_response() {
+        assert_eq!(exit_text(r#"{"response":"a\nb"}"#), "a\nb");
+        assert_eq!(exit_text(r#"{'response':'ok',}"#), "ok");
+        assert_eq!(exit_text(r#"{"response":"cut"#), "cut");
+        assert_eq!(exit_text(r#"{"answer":1}"#), r#"{"answer":1}"#);
+        assert_eq!(exit_text("I am done."), "I am done.");
+        assert_eq!(exit_text(""), "");
+    }
 }

@@ -11,7 +11,7 @@ use super::body::{self, ModelBody, TranslatedRequest};
 use super::outgoing;
 use super::reading::{Moved, SharedReport, Translated};
 use crate::call::turn::AnswerFailure;
-use crate::call::{BlockedCalls, Dialect, FailureClass, RequestFacts};
+use crate::call::{BlockedCalls, Dialect, FailureClass, Terms};
 use crate::decision::Decision;
 use crate::event;
 use crate::policy::routing::{Hop, Model, ORIGIN};
@@ -71,9 +71,7 @@ impl AgentTurn<'_> {
     /// What events tell of the one that is asked.
     pub(super) fn shown(&self, hop: &Hop) -> event::Route {
         let (service, model, origin) = match hop {
-            Hop::Origin => {
-                (Some(self.model_request.service), self.asked_model(), self.origin.origin.clone())
-            }
+            Hop::Origin => (Some(self.model_request.service), self.asked_model(), self.origin.origin.clone()),
             Hop::Model(model) => {
                 let name = model.model.as_deref().unwrap_or_else(|| self.asked_model());
                 (Some(outgoing::service(&model.provider)), name, outgoing::origin(&model.provider))
@@ -227,7 +225,7 @@ impl Attempt<'_> {
         let snapshot = &self.exchange.snapshot;
         let (path, headers) = (parts.uri.path(), &parts.headers);
         let head = ModelRequestHead { service, path, query: None, headers };
-        let terms = (snapshot.policy().as_ref(), &BlockedCalls::new(1));
+        let terms: (&dyn Terms, _) = (snapshot.policy().as_ref(), &BlockedCalls::new(1));
         let body = (&*model_body.body, snapshot.json_limits());
         let judged = provider::request::read(provider::adapter(dialect), &head, body, terms, None);
         let judged = judged.map_err(|denial| Asked::Stopped(denial.into()))?;
@@ -360,8 +358,9 @@ impl Attempt<'_> {
             let content_type = match (is_translated, streams) {
                 (true, true) => HeaderValue::from_static("text/event-stream"),
                 (true, false) => HeaderValue::from_static("application/json"),
-                (false, _) => HeaderValue::from_str(&essence)
-                    .unwrap_or(HeaderValue::from_static("application/json")),
+                (false, _) => {
+                    HeaderValue::from_str(&essence).unwrap_or(HeaderValue::from_static("application/json"))
+                }
             };
             head.headers = HeaderMap::new();
             head.headers.insert(header::CONTENT_TYPE, content_type);

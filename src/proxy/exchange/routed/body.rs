@@ -52,8 +52,7 @@ pub(super) fn for_model(
     if agent != model.provider.dialect {
         return translated(&document, (asked, model), (service.vendor, &params));
     }
-    let terms =
-        MovedTerms { model: model.model.as_deref(), max_tokens: model.max_tokens, params: &params };
+    let terms = MovedTerms { model: model.model.as_deref(), max_tokens: model.max_tokens, params: &params };
     let moved = match agent {
         Dialect::Anthropic => moved_messages(&document, &terms, server(service)),
         Dialect::OpenAIChat => moved_chat(&document, &terms),
@@ -67,11 +66,7 @@ pub(super) fn for_model(
 ///
 /// # Errors
 /// If it cannot be edited.
-pub(super) fn for_origin(
-    service: Service,
-    body: &Bytes,
-    limits: Limits,
-) -> Result<ModelBody, AnswerFailure> {
+pub(super) fn for_origin(service: Service, body: &Bytes, limits: Limits) -> Result<ModelBody, AnswerFailure> {
     let as_it_is = || ModelBody { body: body.clone(), translated: None, notes: Notes::default() };
     // A quick look spares most requests the reading.
     let is_signed = memchr::memmem::find(body, crate::call::turn::prompt::SIGNATURE.as_bytes()).is_some();
@@ -114,7 +109,7 @@ fn translated(
             routing::Effort::Map => EffortTerms::Map,
         },
         params,
-        transforms: &transforms,
+        transforms,
     };
     let request = ask(&said, &terms).map_err(|error| AnswerFailure::unsayable(error.what))?;
     let stops = said.stop.and_then(crate::wire::json::Value::items).into_iter().flatten();

@@ -69,7 +69,14 @@ impl Chain {
             }
             let until = deadline.min(now + first_piece(hop, !rest.is_empty(), deadline - begun));
             record.asking(&self.route, turn.shown(hop));
-            let asked = Attempt { exchange, turn, hop, is_last: rest.is_empty(), until, rule: self.route.id.as_str() };
+            let asked = Attempt {
+                exchange,
+                turn,
+                hop,
+                is_last: rest.is_empty(),
+                until,
+                rule: self.route.id.as_str(),
+            };
             let asked = asked.ask(record).await;
             let took = now.elapsed();
             let (failure, target, answer) = match asked {
@@ -128,9 +135,8 @@ impl Chain {
         record: &mut Record,
     ) -> Routed {
         let event = record.route_failed(&failure.to_string());
-        let response = answer.unwrap_or_else(|| {
-            told::failed(turn.dialect(), failure, (label, self.route.id.as_str()), event)
-        });
+        let response = answer
+            .unwrap_or_else(|| told::failed(turn.dialect(), failure, (label, self.route.id.as_str()), event));
         Routed { response, target, is_answer: false }
     }
 

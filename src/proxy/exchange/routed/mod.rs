@@ -10,10 +10,10 @@ mod told;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
 
+use super::Exchange;
 use super::decide::RequestPlan;
 use super::model_request::{ModelRequest, describe};
 use super::record::Record;
-use super::Exchange;
 use crate::call::{Api, Dialect};
 use crate::decision::Decision;
 use crate::policy::routing::{Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing};
