@@ -17,6 +17,8 @@ mod system;
 pub(super) mod told;
 mod transcript;
 
+#[cfg(test)]
+pub(super) use reply::checker;
 pub(super) use reply::{MessagesReply, ReplyTerms};
 pub(super) use request::{MessagesVariant, messages_request};
 pub(super) use roles::mark as mark_roles;

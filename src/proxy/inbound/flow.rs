@@ -153,7 +153,10 @@ impl Flow {
         }
         self.report_audits(&decided);
         match &decided.action {
-            Action::Inspect(_) => intercept::inspect(self, &hello, &decided.decision, stream).await,
+            Action::Inspect(inspection) => {
+                let decided = (&decided.decision, inspection.reach());
+                intercept::inspect(self, &hello, decided, stream).await
+            }
             Action::Tunnel { allow_ech: false } if hello.ech => {
                 let decision = Decision::builtin(
                     "ech",

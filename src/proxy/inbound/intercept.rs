@@ -21,6 +21,8 @@ use crate::event::{self, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::Host;
 use crate::policy::destination::Protocol;
+use crate::policy::routing::Reach;
+use crate::provider;
 use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::readahead::ReadAhead;
 use crate::proxy::snapshot::{Interception, Snapshot};
@@ -34,7 +36,7 @@ use crate::wire::client_hello::ClientHello;
 pub(crate) async fn inspect(
     flow: Flow,
     hello: &ClientHello,
-    decision: &Decision,
+    (decision, reach): (&Decision, Reach),
     stream: Rewind<TcpStream>,
 ) -> Closed {
     let Some(host) = flow.host() else { return Closed::Internal };
@@ -55,6 +57,13 @@ pub(crate) async fn inspect(
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
+    if reach == Reach::Routes {
+        // Nothing is resolved or dialled there: models of routes answer, or nobody.
+        let destination = flow.report(decision, event::Action::Inspect, true, None);
+        let h2 = offers(hello, b"h2");
+        let ending = Ending { flow, origin, leaves, h2, destination, refuse_all: None, unserved: None };
+        return ending.run(stream).await;
+    }
     let check = AddressCheck::new(snapshot.policy());
     let prepared = snapshot.upstreams.prepare(&check, &origin, offers(hello, b"h2")).await;
     if let Some(decision) = check.into_audited() {
@@ -64,16 +73,30 @@ pub(crate) async fn inspect(
         Ok(h2) => (h2, None),
         Err(stop) => (false, Some(stop)),
     };
+    // Its requests reach it no better, and a route may have another model for them.
+    let is_routed = refuse_all.is_some() && could_serve(&snapshot, &origin.host);
     let destination = match &refuse_all {
-        Some(Stop::Denied(refusal)) => flow.report(&refusal.decision, event::Action::Deny, true, None),
+        Some(Stop::Denied(refusal)) if !is_routed => {
+            flow.report(&refusal.decision, event::Action::Deny, true, None)
+        }
+        Some(Stop::Denied(refusal)) => {
+            flow.report(decision, event::Action::Inspect, true, Some(refusal.decision.why().to_owned()))
+        }
         Some(Stop::Failed(failure)) => {
             flow.report(decision, event::Action::Inspect, true, Some(failure.message.clone()))
         }
         None => flow.report(decision, event::Action::Inspect, true, None),
     };
     let unserved = refuse_all.is_some().then_some(Unserved::Failed);
+    let refuse_all = refuse_all.filter(|_| !is_routed);
     let ending = Ending { flow, origin, leaves, h2, destination, refuse_all, unserved };
     ending.run(stream).await
+}
+
+/// Whether a route could have a model answer for this host, where that itself cannot.
+fn could_serve(snapshot: &Snapshot, host: &Host) -> bool {
+    let is_model_host = || provider::spoken_at(host.name(), None).is_some();
+    snapshot.policy().routing().is_some_and(|routing| routing.could_serve(host)) && is_model_host()
 }
 
 /// The denial of a host that rules inspect, where the CA that would vouch for it is not in place: a new one is mounted

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::name::host::Host;
-use crate::policy::address::{ProviderAddresses, Reserved};
+use crate::policy::address::Reserved;
 use crate::policy::routing::testing::{assert_problems, namespaced, policy, problems};
 
 const CREDENTIALS: &str = "  credentials:
@@ -229,21 +229,20 @@ fn a_provider_lifts_denied_ranges_for_itself_alone() {
     let policy =
         policy(&[namespaced("p", "  destinations: [{name: no, cidrs: [10.99.0.0/16], action: Deny}]\n")]);
     let net = |text: &str| text.parse::<ipnet::IpNet>().unwrap();
-    let reserved = Reserved::new(&[net("10.96.0.0/12")], &[], &["10.96.0.9".parse().unwrap()])
-        .with_cluster(&["10.96.0.1".parse().unwrap()]);
+    let outside = Reserved::new(&[net("10.96.0.0/12")], &[], &["10.96.0.9".parse().unwrap()]);
+    let reserved = outside.clone().with_cluster(&["10.96.0.1".parse().unwrap()]);
     let allow = [net("10.96.0.0/12"), net("127.0.0.0/8"), net("::/128")];
-    let denied = |ip: &str, is_in_pod| {
-        let addresses = ProviderAddresses { allow: &allow, is_in_pod };
-        reserved.judge_provider(&policy, addresses, (ip.parse().unwrap(), 443)).is_some()
+    let denied = |ip: &str, is_in_cluster| {
+        let reserved = if is_in_cluster { &reserved } else { &outside };
+        reserved.judge_provider(&policy, &allow, (ip.parse().unwrap(), 443)).is_some()
     };
     assert!(
         !denied("10.96.1.2", true) && reserved.judge(&policy, "10.96.1.2".parse().unwrap(), 443).is_some()
     );
     assert!(!denied("::ffff:10.96.1.2", true) && !denied("93.184.216.34", true));
-    for ip in
-        ["10.96.0.1", "10.96.0.9", "10.99.0.1", "169.254.169.254", "::", "64:ff9b::a9fe:a9fe", "198.18.0.1"]
-    {
+    for ip in ["10.96.0.9", "10.99.0.1", "169.254.169.254", "::", "64:ff9b::a9fe:a9fe", "198.18.0.1"] {
         assert!(denied(ip, true) && denied(ip, false), "{ip}");
     }
+    assert!(denied("10.96.0.1", true));
     assert!(denied("127.0.0.1", true) && !denied("127.0.0.1", false));
 }
