@@ -37,7 +37,7 @@ fn summary(documents: &[Document], revision: &str) -> String {
         .iter()
         .map(|document| {
             let spec = &document.spec;
-            spec.destinations.len() + spec.tools.len() + spec.credentials.len()
+            spec.destinations.len() + spec.tools.len() + spec.credentials.len() + spec.routes.len()
         })
         .sum();
     let policies = counted(documents.len(), "policy", "policies");

@@ -32,25 +32,26 @@ impl Policy {
         let mut before = Before::No;
         let routes = self.routing().map(|routing| routing.all_routes()).unwrap_or_default();
         let explained = routes.iter().map(|route| {
-            let (applies, mut why) = about(route, request);
+            let (alone, mut why) = about(route, request);
             let is_recorded = route.is_audit || self.mode == Mode::AuditOnly;
-            let applies = match (applies, before) {
+            let applies = match (alone, before) {
                 (Applies::No, _) => Applies::No,
-                (_, Before::Yes) => {
+                (Applies::Yes | Applies::Unknown, Before::Yes) => {
                     why.push("but a route before it takes the request".to_owned());
                     Applies::No
                 }
-                (_, Before::Perhaps) => {
+                (Applies::Yes | Applies::Unknown, Before::Perhaps) => {
                     why.push("unless a route before it takes the request".to_owned());
                     Applies::Unknown
                 }
-                (applies, Before::No) => applies,
+                (alone, Before::No) => alone,
             };
-            match applies {
+            match alone {
                 _ if is_recorded && applies != Applies::No => why.push("its policy only records".to_owned()),
-                Applies::Yes => before = Before::Yes,
-                Applies::Unknown => before = Before::Perhaps,
-                Applies::No => {}
+                // Either this route takes the request, or one before it does.
+                Applies::Yes if !is_recorded => before = Before::Yes,
+                Applies::Unknown if before == Before::No && !is_recorded => before = Before::Perhaps,
+                Applies::Yes | Applies::Unknown | Applies::No => {}
             }
             RuleExplanation {
                 rule: route.id.to_string(),

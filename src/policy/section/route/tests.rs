@@ -275,6 +275,10 @@ fn each_route_is_explained() {
         "agents/p/small Unknown: claude-haiku-* covers the model \"claude-haiku-4\"; it asks coder, origin; unless a route \
          before it takes the request"
     );
+    assert_eq!(
+        of(&all, 4),
+        "agents/p/rest No: * covers the model \"claude-haiku-4\"; it asks chat; but a route before it takes the request"
+    );
     let all = explained(&policy, Dialect::OpenAIChat, Some("claude-haiku-4"));
     assert_eq!(of(&all, 1), "agents/p/marked No: markers are looked for in Anthropic Messages alone");
     assert!(of(&all, 3).starts_with("agents/p/small Yes: "), "{}", of(&all, 3));
