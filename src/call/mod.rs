@@ -10,6 +10,7 @@ mod shape;
 mod shell;
 mod terms;
 mod tool;
+pub mod turn;
 pub mod withheld;
 
 pub use crate::decision::Decision;

@@ -18,6 +18,7 @@ mod openai_chat;
 mod openai_responses;
 
 pub mod surface;
+pub mod translate;
 
 use crate::call::{Dialect, Service, Vendor};
 use crate::name::host::DnsName;

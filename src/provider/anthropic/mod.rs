@@ -1,14 +1,18 @@
 //! Anthropic Messages: <https://platform.claude.com/docs/en/api/messages>
 //!
-//! `request` removes what the provider would execute, `transcript` reads answers, `catalogue` knows which
-//! tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
+//! `request` removes what the provider would execute, `transcript` reads answers, `reply` writes those of other models,
+//! `catalogue` knows which tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
 
 mod catalogue;
 mod refusal;
+mod reply;
 mod request;
 mod roles;
 mod transcript;
 
+#[cfg(test)]
+pub(super) use reply::checker;
+pub(super) use reply::{MessagesReply, ReplyTerms};
 pub(super) use request::{MessagesVariant, messages_request};
 pub(super) use roles::mark as mark_roles;
 pub(super) use transcript::MessagesTranscript;

@@ -5,6 +5,7 @@ mod choice;
 mod chunk;
 mod edit;
 mod extent;
+mod hear;
 mod hosted;
 mod messages;
 #[cfg(test)]
@@ -22,11 +23,13 @@ mod stream_tests;
 mod testing;
 mod tools;
 mod transcript;
+pub(super) mod transform;
 mod usage;
 mod whole;
 #[cfg(test)]
 mod whole_tests;
 
+pub(super) use hear::{ChatReader, ChatTerms};
 pub(super) use roles::mark as mark_roles;
 
 use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};

@@ -41,7 +41,7 @@ pub struct AnswerLimits {
     pub body_bytes: usize,
 }
 
-/// What an agent does not get of an answer: stable words, each with how often.
+/// What an agent does not get of an answer, and what was mended in it: stable words, each with how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped(BTreeMap<&'static str, u64>);
 
@@ -95,7 +95,7 @@ pub(in crate::provider) trait ReadAnswer: Send {
     /// How many bytes wait.
     fn held(&self) -> usize;
 
-    /// What was left out.
+    /// What was left out or mended.
     fn dropped(&self) -> &Dropped;
 }
 
@@ -119,7 +119,7 @@ pub(in crate::provider) trait WriteAnswer: Send {
     /// How many bytes wait.
     fn held(&self) -> usize;
 
-    /// What was left out.
+    /// What was left out or mended.
     fn dropped(&self) -> &Dropped;
 
     /// Whether the agent has a call.
