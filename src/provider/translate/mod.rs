@@ -11,6 +11,8 @@ mod context;
 pub mod failure;
 #[cfg(test)]
 mod golden_tests;
+#[cfg(test)]
+mod guard_tests;
 mod host;
 #[cfg(test)]
 mod property_tests;

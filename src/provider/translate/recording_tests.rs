@@ -24,7 +24,7 @@ const VENDORS: &[(&str, Vendor)] = &[
 ];
 
 /// Recordings with this ending, their terms, and their paths as the list of what clients have names them.
-fn recordings(ending: &str) -> Vec<(String, AnswerTerms, String)> {
+pub(super) fn recordings(ending: &str) -> Vec<(String, AnswerTerms, String)> {
     let mut found = Vec::new();
     for (folder, vendor) in VENDORS {
         for path in recorded(folder)
