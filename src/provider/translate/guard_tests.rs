@@ -4,10 +4,10 @@ use super::recording_tests::recordings;
 use super::testing::{STREAM, deltas, terms, translated};
 use super::{AnswerTerms, Transform};
 use crate::provider::adapter::Framing;
-use crate::provider::anthropic::MessagesTranscript;
-use crate::provider::anthropic::checker::check;
 use crate::provider::answer::testing::{Every, fed, settings};
 use crate::provider::answer::{BrokenAnswer, Guard};
+use crate::provider::anthropic::MessagesTranscript;
+use crate::provider::anthropic::checker::check;
 use crate::wire::sse;
 
 const EVENTS: sse::Form = sse::Form {
