@@ -9,6 +9,7 @@ mod parity;
 mod policies;
 mod providers;
 mod recorded;
+mod routing;
 mod run;
 mod shell;
 mod sidecar;

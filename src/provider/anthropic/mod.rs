@@ -1,7 +1,7 @@
 //! Anthropic Messages: <https://platform.claude.com/docs/en/api/messages>
 //!
-//! `request` removes what the provider would execute, `transcript` reads answers, `catalogue` knows which
-//! tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
+//! `request` removes what the provider would execute, `transcript` reads answers, `reply` writes those of other models,
+//! `catalogue` knows which tools are whose. Whoever carries the same bodies in another framing (Bedrock's InvokeModel) uses the first two.
 
 mod catalogue;
 pub(super) mod marker;
@@ -10,7 +10,7 @@ mod marker_tests;
 pub(super) mod moved;
 pub(super) mod prompt;
 mod refusal;
-pub(super) mod reply;
+mod reply;
 mod request;
 mod roles;
 mod system;

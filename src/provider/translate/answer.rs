@@ -52,7 +52,7 @@ pub struct AnswerReport {
     pub model: Option<String>,
     /// The server's id of the answer.
     pub id: Option<String>,
-    /// What the agent does not get.
+    /// What the agent does not get, and what was mended.
     pub dropped: Dropped,
     /// The agent has a call.
     pub has_called: bool,

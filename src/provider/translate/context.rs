@@ -121,104 +121,103 @@ mod tests {
         }))
     }
 
+    /// Messages of servers, with their numbers.
+    const CASES: &[(&str, &str)] = &[
+        ("prompt is too long: 213462 tokens > 200000 maximum", "213462>200000"),
+        (
+            "The model returned the following errors: prompt is too long: 227255 tokens > 200000 maximum",
+            "227255>200000",
+        ),
+        (
+            "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again",
+            "188240+21333>200000",
+        ),
+        (
+            "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens. Please reduce the length of the messages.",
+            "4294>4097",
+        ),
+        (
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens (149000 in the messages, 1000 in the functions). Please reduce the length of the messages or functions.",
+            "150000>128000",
+        ),
+        (
+            "This model's maximum context length is 4096 tokens. However, you requested 4222 tokens (1222 in the messages, 3000 in the completion). Please reduce the length of the messages or completion.",
+            "1222+3000>4096",
+        ),
+        (
+            "This model's maximum context length is 4097 tokens, however you requested 4231 tokens (3975 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
+            "3975+256>4097",
+        ),
+        (
+            "This endpoint's maximum context length is 131072 tokens. However, you requested about 132463 tokens (1463 of text input, 131000 in the output). Please reduce the length of either one.",
+            "1463+131000>131072",
+        ),
+        (
+            "This endpoint's maximum context length is 100 tokens. However, you requested about 132463 tokens (1463 of text input, 20 of tool input, 131000 in the output).",
+            "1483>100",
+        ),
+        (
+            "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens. Please reduce the length of the messages.",
+            "300000>272000",
+        ),
+        ("Your input exceeds the context window of this model. Please adjust your input and try again.", ""),
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context length is 4096 tokens and your request has 2104 input tokens (2000 > 4096 - 2104).",
+            "2104+2000>4096",
+        ),
+        (
+            "This model's maximum context length is 16384 tokens. However, your request has 20000 input tokens. Please reduce the length of the input messages.",
+            "20000>16384",
+        ),
+        (
+            "This model's maximum context length is 16384 tokens. However, you requested 4096 output tokens and your prompt contains at least 16000 input tokens, for a total of at least 20096 tokens.",
+            "16000+4096>16384",
+        ),
+        (
+            "You passed 8193 input tokens and requested 100 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 8092 tokens.",
+            "8193>8192",
+        ),
+        (
+            "The decoder prompt (length 12345) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller",
+            "12345>4096",
+        ),
+        (
+            "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested a total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the completion.",
+            "170941+32000>202752",
+        ),
+        ("The input (5000 tokens) is longer than the model's context length (4096 tokens).", "5000>4096"),
+        ("Input length (265330) exceeds model's maximum context length (262144).", "265330>262144"),
+        (
+            "request (12345 tokens) exceeds the available context size (8192 tokens), try increasing it",
+            "12345>8192",
+        ),
+        (
+            "the request exceeds the available context size. try increasing the context size or enable context shift",
+            "",
+        ),
+        (
+            "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+            "1196265>1048575",
+        ),
+        ("The input token count exceeds the maximum number of tokens allowed 1048576.", ""),
+        (
+            "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            "65673>32768",
+        ),
+        ("Please reduce the length of the messages or completion.", ""),
+        (
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            "537812>131072",
+        ),
+        ("prompt tokens (400007) exceed model maximum (278528) for openai.gpt-5.5", "400007>278528"),
+        ("Input is too long for requested model.", ""),
+        ("prompt too long; exceeded max context length by 12 tokens", ""),
+    ];
+
     #[test]
     fn the_sentences_of_known_servers_are_read_with_their_numbers() {
-        let cases = [
-            ("prompt is too long: 213462 tokens > 200000 maximum", "213462>200000"),
-            (
-                "The model returned the following errors: prompt is too long: 227255 tokens > 200000 maximum",
-                "227255>200000",
-            ),
-            (
-                "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again",
-                "188240+21333>200000",
-            ),
-            (
-                "This model's maximum context length is 4097 tokens. However, your messages resulted in 4294 tokens. Please reduce the length of the messages.",
-                "4294>4097",
-            ),
-            (
-                "This model's maximum context length is 128000 tokens. However, your messages resulted in 150000 tokens (149000 in the messages, 1000 in the functions). Please reduce the length of the messages or functions.",
-                "150000>128000",
-            ),
-            (
-                "This model's maximum context length is 4096 tokens. However, you requested 4222 tokens (1222 in the messages, 3000 in the completion). Please reduce the length of the messages or completion.",
-                "1222+3000>4096",
-            ),
-            (
-                "This model's maximum context length is 4097 tokens, however you requested 4231 tokens (3975 in your prompt; 256 for the completion). Please reduce your prompt; or completion length.",
-                "3975+256>4097",
-            ),
-            (
-                "This endpoint's maximum context length is 131072 tokens. However, you requested about 132463 tokens (1463 of text input, 131000 in the output). Please reduce the length of either one.",
-                "1463+131000>131072",
-            ),
-            (
-                "This endpoint's maximum context length is 100 tokens. However, you requested about 132463 tokens (1463 of text input, 20 of tool input, 131000 in the output).",
-                "1483>100",
-            ),
-            (
-                "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 tokens. Please reduce the length of the messages.",
-                "300000>272000",
-            ),
-            (
-                "Your input exceeds the context window of this model. Please adjust your input and try again.",
-                "",
-            ),
-            (
-                "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context length is 4096 tokens and your request has 2104 input tokens (2000 > 4096 - 2104).",
-                "2104+2000>4096",
-            ),
-            (
-                "This model's maximum context length is 16384 tokens. However, your request has 20000 input tokens. Please reduce the length of the input messages.",
-                "20000>16384",
-            ),
-            (
-                "This model's maximum context length is 16384 tokens. However, you requested 4096 output tokens and your prompt contains at least 16000 input tokens, for a total of at least 20096 tokens.",
-                "16000+4096>16384",
-            ),
-            (
-                "You passed 8193 input tokens and requested 100 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 8092 tokens.",
-                "8193>8192",
-            ),
-            (
-                "The decoder prompt (length 12345) is longer than the maximum model length of 4096. Make sure that `max_model_len` is no smaller",
-                "12345>4096",
-            ),
-            (
-                "Requested token count exceeds the model's maximum context length of 202752 tokens. You requested a total of 202941 tokens: 170941 tokens from the input messages and 32000 tokens for the completion.",
-                "170941+32000>202752",
-            ),
-            ("The input (5000 tokens) is longer than the model's context length (4096 tokens).", "5000>4096"),
-            ("Input length (265330) exceeds model's maximum context length (262144).", "265330>262144"),
-            (
-                "request (12345 tokens) exceeds the available context size (8192 tokens), try increasing it",
-                "12345>8192",
-            ),
-            (
-                "the request exceeds the available context size. try increasing the context size or enable context shift",
-                "",
-            ),
-            (
-                "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
-                "1196265>1048575",
-            ),
-            ("The input token count exceeds the maximum number of tokens allowed 1048576.", ""),
-            (
-                "Prompt contains 65673 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-                "65673>32768",
-            ),
-            ("Please reduce the length of the messages or completion.", ""),
-            (
-                "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-                "537812>131072",
-            ),
-            ("prompt tokens (400007) exceed model maximum (278528) for openai.gpt-5.5", "400007>278528"),
-            ("Input is too long for requested model.", ""),
-            ("prompt too long; exceeded max context length by 12 tokens", ""),
-        ];
-        for (message, expected) in cases {
-            assert_eq!(read(message).as_deref(), Some(expected), "{message}");
+        for (message, expected) in CASES {
+            assert_eq!(read(message).as_deref(), Some(*expected), "{message}");
         }
     }
 

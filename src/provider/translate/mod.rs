@@ -14,6 +14,8 @@ pub mod estimate;
 pub mod failure;
 #[cfg(test)]
 mod golden_tests;
+#[cfg(test)]
+mod guard_tests;
 mod host;
 mod moved;
 #[cfg(test)]
@@ -58,7 +60,7 @@ pub struct AnswerLimits {
     pub body_bytes: usize,
 }
 
-/// What an agent does not get of an answer: stable words, each with how often.
+/// What an agent does not get of an answer, and what was mended in it: stable words, each with how often.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dropped(BTreeMap<&'static str, u64>);
 
@@ -112,7 +114,7 @@ pub(in crate::provider) trait ReadAnswer: Send {
     /// How many bytes wait.
     fn held(&self) -> usize;
 
-    /// What was left out.
+    /// What was left out or mended.
     fn dropped(&self) -> &Dropped;
 }
 
@@ -136,7 +138,7 @@ pub(in crate::provider) trait WriteAnswer: Send {
     /// How many bytes wait.
     fn held(&self) -> usize;
 
-    /// What was left out.
+    /// What was left out or mended.
     fn dropped(&self) -> &Dropped;
 
     /// Whether the agent has a call.

@@ -24,7 +24,7 @@ const VENDORS: &[(&str, Vendor)] = &[
 ];
 
 /// Recordings with this ending, their terms, and their paths as the list of what clients have names them.
-fn recordings(ending: &str) -> Vec<(String, AnswerTerms, String)> {
+pub(super) fn recordings(ending: &str) -> Vec<(String, AnswerTerms, String)> {
     let mut found = Vec::new();
     for (folder, vendor) in VENDORS {
         for path in recorded(folder)
@@ -112,6 +112,28 @@ fn recorded_streams_give_what_the_client_of_openai_has() {
         assert_eq!(outcome.report.model.as_deref(), known["model"].as_str(), "{name}");
     }
     assert_eq!(compared, 22);
+}
+
+#[test]
+fn every_other_recorded_stream_is_an_answer() {
+    let mut read = 0;
+    for path in ["azure-openai", "sse-corner-cases", "openai-chat"].into_iter().flat_map(recorded) {
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let name = path.display().to_string();
+        let stream = match name.rsplit_once('.') {
+            Some((_, "sse")) => text,
+            Some((_, "jsonl")) => text.lines().map(|line| format!("data: {line}\n\n")).collect(),
+            Some(_) | None => continue,
+        };
+        if !stream.contains("chat.completion.chunk") {
+            continue;
+        }
+        let outcome = translated(&terms(&[]), STREAM, stream.as_bytes(), 1000);
+        assert_eq!(outcome.result, Ok(()), "{name}");
+        assert_eq!(check(&outcome.out, false).error, None, "{name}");
+        read += 1;
+    }
+    assert!(expected().is_none() || read > 10);
 }
 
 #[test]

@@ -60,6 +60,7 @@ pub(in crate::provider) struct MessagesReply {
     /// How many bytes wait.
     held: usize,
     has_called: bool,
+    hides_reasoning: bool,
     stop_reason: Option<&'static str>,
     dropped: Dropped,
 }
@@ -81,7 +82,10 @@ impl WriteAnswer for MessagesReply {
             Said::Thinking(piece) if self.terms.shows_thinking => {
                 return self.prose(Prose::Thinking, piece, out);
             }
-            Said::Thinking(piece) => self.written += piece.len(),
+            Said::Thinking(piece) => {
+                self.written += piece.len();
+                self.hide_reasoning();
+            }
             Said::CallStart { call } => self.begin_call(call, out),
             Said::CallName { call, id, name } => self.name_call(call, id, name, out),
             Said::CallInput { call, piece } => return self.call_input(call, piece, out),
@@ -92,7 +96,8 @@ impl WriteAnswer for MessagesReply {
                 self.stage = Stage::Ended;
                 event::error(&error_event(failure, &self.terms.route), out);
             }
-            Said::Begin { .. } | Said::Hidden => {}
+            Said::Hidden => self.hide_reasoning(),
+            Said::Begin { .. } => {}
         }
         Ok(())
     }
@@ -146,6 +151,7 @@ impl MessagesReply {
             written: 0,
             held: 0,
             has_called: false,
+            hides_reasoning: false,
             stop_reason: None,
             dropped: Dropped::default(),
         }
@@ -157,6 +163,14 @@ impl MessagesReply {
             self.stage = Stage::Running;
             let tokens = self.terms.input_estimate.unwrap_or(0);
             event::message_start(&self.terms.id, &self.terms.route.label, tokens, out);
+        }
+    }
+
+    /// Reasoning is left out, which is recorded once.
+    fn hide_reasoning(&mut self) {
+        if !self.hides_reasoning {
+            self.hides_reasoning = true;
+            self.dropped.count("reasoning");
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Calls {
     /// Arguments are told whole, at the end of the answer.
     holds: bool,
     mends: bool,
+    /// How many calls were mended.
+    mended: u64,
     has_exit_tool: bool,
     /// How long all arguments are together.
     held: usize,
@@ -41,11 +43,16 @@ impl Calls {
         let mends = terms.transforms.has(Transform::EnhanceTool);
         let has_exit_tool = terms.has_exit_tool && terms.transforms.has(Transform::ToolUse);
         let holds = mends || terms.transforms.has(Transform::ToolUse);
-        Self { calls: Vec::new(), holds, mends, has_exit_tool, held: 0, limits: terms.limits }
+        Self { calls: Vec::new(), holds, mends, mended: 0, has_exit_tool, held: 0, limits: terms.limits }
     }
 
     pub(super) fn held(&self) -> usize {
         self.held
+    }
+
+    /// How many calls have other arguments than the model wrote.
+    pub(super) fn mended(&self) -> u64 {
+        self.mended
     }
 
     /// Takes a piece.
@@ -156,6 +163,7 @@ impl Calls {
                 listener.said(Said::CallStart { call: number })?;
             }
             let mended = (self.mends && !is_cut).then(|| enhancetool::mend(&call.arguments)).flatten();
+            self.mended += u64::from(mended.is_some());
             let arguments = mended.as_deref().unwrap_or(&call.arguments);
             if !arguments.trim_ascii().is_empty() {
                 listener.said(Said::CallInput { call: number, piece: JsonText::Plain(arguments) })?;

@@ -296,6 +296,7 @@ impl Answer {
             Some(Finish::Failed) | None => (Stop::Done { sequence: None }, None),
         };
         self.stages.end(stop == Stop::Length, listener)?;
+        (0..self.stages.mended()).for_each(|_| self.dropped.count("mended arguments"));
         let stop = match &sequence {
             Some(sequence) => Stop::Done { sequence: Some(sequence) },
             None => stop,

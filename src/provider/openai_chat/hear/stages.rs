@@ -45,6 +45,11 @@ impl Stages {
         self.calls.held()
     }
 
+    /// How many calls were mended.
+    pub(super) fn mended(&self) -> u64 {
+        self.calls.mended()
+    }
+
     /// Tells all that a delta or a message says.
     pub(super) fn delta(
         &mut self,

@@ -1,0 +1,168 @@
+//! What happens where a model gives no answer: the next one is asked, and the agent reads one error at the most.
+
+use serde_json::json;
+
+use super::*;
+use crate::support::upstream::{Reply, Step};
+
+const CHAIN: &str = "- {name: small, match: {models: ['*']}, to: [coder], fallback: [chat]}";
+const ALONE: &str = "- {name: small, match: {models: ['*']}, to: [coder]}";
+
+fn failing(script: Script) -> Scripts {
+    Scripts { vllm: script, ..Scripts::default() }
+}
+
+fn error(status: u16, body: &str) -> Reply {
+    Reply::of(status, body.to_owned()).header("content-type", "application/json")
+}
+
+#[test]
+fn the_next_model_answers_where_one_fails_before_it_begins() {
+    let scripts: [Script; 6] = [
+        |_| Some(error(500, r#"{"error":{"message":"broken"}}"#)),
+        |_| Some(error(429, r#"{"error":{"message":"slow down"}}"#)),
+        |_| Some(error(402, r#"{"error":{"message":"pay"}}"#)),
+        |_| Some(Reply::of(200, "<html>").header("content-type", "text/html")),
+        |_| Some(stream(&[json!({"error": {"message": "busy"}})])),
+        |_| {
+            let begun = Step::Data("data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\n".into());
+            Some(Reply::streaming(vec![begun, Step::Abort]).header("content-type", "text/event-stream"))
+        },
+    ];
+    for (number, script) in scripts.into_iter().enumerate() {
+        let test = routed(CHAIN, "", failing(script));
+        let answer = test.ask(&request("claude", json!({"stream": true})));
+        assert_eq!((answer.status, text_of(&answer).as_str()), (200, "spare"), "{number}: {}", answer.text());
+        assert_eq!(answer.header("x-postern-route"), Some("chat"));
+        let response = test.gateway.wait_for_event("the response", |event| event["kind"] == "Response");
+        let attempts = &response["provider"]["route"]["attempts"];
+        assert_eq!(attempts[0]["label"], "coder", "{response}");
+        assert_ne!(attempts[0]["class"], "Answered", "{response}");
+        assert_eq!(
+            (&attempts[1]["label"], &attempts[1]["class"]),
+            (&json!("chat"), &json!("Answered")),
+            "{response}"
+        );
+    }
+}
+
+#[test]
+fn the_last_failure_is_told_in_the_agents_own_words_with_a_status_that_clients_understand() {
+    let cases: [(Script, u16, &str, &str); 6] = [
+        (
+            |_| Some(error(500, r#"{"error":{"message":"broken"}}"#)),
+            502,
+            "api_error",
+            "Class: HTTP_500\nReason: broken",
+        ),
+        (|_| Some(error(503, "{}")), 529, "overloaded_error", "Class: HTTP_503"),
+        (
+            |_| Some(error(401, r#"{"error":{"message":"bad key sk-aaaaaaaaaaaaaaaaaaaaaaaa"}}"#)),
+            400,
+            "invalid_request_error",
+            "[redacted]",
+        ),
+        (
+            |_| Some(error(404, r#"{"error":{"message":"no such model"}}"#)),
+            400,
+            "invalid_request_error",
+            "no such model",
+        ),
+        (
+            |_| Some(error(429, r#"{"error":{"message":"slow"}}"#).header("retry-after", "7")),
+            429,
+            "rate_limit_error",
+            "slow",
+        ),
+        (
+            |_| {
+                Some(error(
+                    400,
+                    r#"{"error":{"code":"context_length_exceeded","message":"This model's maximum context length is 100 tokens. However, your messages resulted in 200 tokens."}}"#,
+                ))
+            },
+            400,
+            "invalid_request_error",
+            "prompt is too long: 200 tokens > 100 maximum",
+        ),
+    ];
+    for (script, status, kind, text) in cases {
+        let test = routed(ALONE, "", failing(script));
+        let answer = test.ask(&request("claude", json!({})));
+        assert_eq!(answer.status, status, "{}", answer.text());
+        let body = answer.json();
+        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!(kind)), "{body}");
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(message.contains(text), "{message}");
+        if status == 429 {
+            assert_eq!(answer.header("retry-after"), Some("7"));
+        }
+        assert!(!answer.text().contains(KEY), "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_stream_that_dies_ends_with_an_error_and_no_other_model_is_asked() {
+    let test = routed(
+        CHAIN,
+        "",
+        failing(|_| {
+            let said = Step::Data("data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n".into());
+            Some(Reply::streaming(vec![said, Step::Abort]).header("content-type", "text/event-stream"))
+        }),
+    );
+    let answer = test.ask(&request("claude", json!({"stream": true})));
+    let events = events(&answer);
+    assert_eq!(text_of(&answer), "half");
+    assert_eq!(events.last().unwrap()["type"], "error", "{}", answer.text());
+    assert!(test.spare.requests().is_empty());
+}
+
+#[test]
+fn an_origin_that_is_down_still_has_its_leaf_and_the_next_model_answers() {
+    let route = "- {name: outage, match: {models: ['*']}, to: [origin], fallback: [chat]}";
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let test = routed_by(&policy(route, ""), Scripts::default(), |setup| setup.host(ORIGIN, nowhere));
+    let answer = test.ask(&request("claude", json!({})));
+    assert_eq!((answer.status, text_of(&answer).as_str()), (200, "spare"), "{}", answer.text());
+
+    // Beside routes the same host fails as ever.
+    let other = test.gateway.agent().request("GET", &format!("https://{ORIGIN}/v1/models"), &[], b"");
+    assert_eq!(other.status, 502, "{}", other.text());
+}
+
+#[test]
+fn the_origin_answers_itself_where_it_can_and_is_followed_where_it_is_overloaded() {
+    let route = "- {name: outage, match: {models: ['*']}, to: [origin], fallback: [chat]}";
+    let test = routed(route, "", Scripts::default());
+    let body = request("claude", json!({"stream": false}));
+    let answer = test.ask(&body);
+    assert_eq!(text_of(&answer), "origin", "{}", answer.text());
+    assert_eq!(test.origin.requests().pop().unwrap().body, body.to_string().as_bytes());
+    assert_eq!(test.origin.requests().pop().unwrap().header("x-api-key"), Some("sk-agent-key"));
+
+    let busy: Script =
+        |_| Some(error(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#));
+    let test = routed(route, "", Scripts { origin: busy, ..Scripts::default() });
+    assert_eq!(text_of(&test.ask(&body)), "spare");
+    let wrong: Script =
+        |_| Some(error(400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"bad"}}"#));
+    let test = routed(route, "", Scripts { origin: wrong, ..Scripts::default() });
+    let answer = test.ask(&body);
+    assert_eq!((answer.status, answer.json()["error"]["message"].as_str()), (400, Some("bad")));
+    assert!(test.spare.requests().is_empty());
+}
+
+#[test]
+fn a_model_that_failed_three_times_is_passed_over_while_another_one_is_left() {
+    let test = routed(CHAIN, "", failing(|_| Some(error(500, "{}"))));
+    for _ in 0..5 {
+        assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+    }
+    assert_eq!(test.vllm.requests().len(), 3);
+    let life = test.gateway.wait_for_event("the change", |event| {
+        event["kind"] == "Lifecycle" && event.to_string().contains("coder")
+    });
+    assert!(life["decision"]["reason"].as_str().unwrap().contains("passed over"), "{life}");
+    assert_eq!(test.gateway.metric("postern_route_passed_over", &[("label", "coder")]), 1.0);
+}
