@@ -38,7 +38,7 @@ fn events_say_who_was_asked_and_count_what_the_upstream_counts() {
 
 #[test]
 fn audit_routes_are_only_recorded() {
-    let policy = policy(SMALL, "").replace("spec:\n", "spec:\n  mode: Audit\n");
+    let policy = policy(SMALL, "").replace("spec:\n", "spec:\n  enforcement: Audit\n");
     let test = routed_by(&policy, Scripts::default(), |setup| setup);
     let answer = test.ask(&request("claude-haiku-4-5", json!({})));
     assert_eq!(text_of(&answer), "origin", "{}", answer.text());

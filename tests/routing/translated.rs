@@ -113,8 +113,6 @@ fn a_marker_chooses_a_model_and_is_cut_out_and_a_wrong_one_is_told() {
 #[test]
 fn a_forbidden_call_of_a_stand_in_is_stopped_whole_and_streamed() {
     let tools = "  tools: [{name: no-bash, tools: [Bash], action: Deny}]\n";
-    let call = |name: &str| json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": "{\"command\":\"ls\"}"}});
-    let _ = call;
     let scripts = Scripts {
         vllm: |seen| {
             let asked: Value = serde_json::from_slice(&seen.body).unwrap();
@@ -132,7 +130,7 @@ fn a_forbidden_call_of_a_stand_in_is_stopped_whole_and_streamed() {
         ..Scripts::default()
     };
     let offered = json!([{"name": "Bash", "description": "runs", "input_schema": {"type": "object"}}]);
-    let denying = routed(SMALL, tools, Scripts { ..scripts });
+    let denying = routed(SMALL, tools, scripts);
     for stream in [false, true] {
         let body = request("claude-haiku-4-5", json!({"stream": stream, "tools": offered}));
         let answer = denying.ask(&body);

@@ -57,10 +57,9 @@ impl Record {
         let metrics = Arc::clone(&self.session.gateway.metrics);
         notes.iter().for_each(|(what, times)| metrics.routing().dropped(what, u64::from(times)));
         if self.is_decided {
-            if let Some(plan) = &target.credential {
-                metrics.credential_attached(&plan.credential().name);
-                self.credential = Some(plan.credential().name.as_str().into());
-            }
+            let plan = target.credential.as_ref();
+            self.credential = plan.map(|plan| plan.credential().name.as_str().into());
+            plan.into_iter().for_each(|plan| metrics.credential_attached(&plan.credential().name));
         } else {
             self.request_allowed(decision, target);
         }
