@@ -166,3 +166,41 @@ fn a_model_that_failed_three_times_is_passed_over_while_another_one_is_left() {
     assert!(life["decision"]["reason"].as_str().unwrap().contains("passed over"), "{life}");
     assert_eq!(test.gateway.metric("postern_route_passed_over", &[("label", "coder")]), 1.0);
 }
+
+#[test]
+fn a_model_that_says_nothing_in_its_time_is_followed_by_the_next() {
+    let policy = policy(CHAIN, "").replace(
+        "dialect: OpenAIChat, credential: vllm",
+        "dialect: OpenAIChat, credential: vllm, firstEvent: 1s",
+    );
+    let silent: Script = |_| {
+        let waits = vec![Step::Data(": hello\n\n".into()), Step::Wait(crate::support::upstream::Gate::new())];
+        Some(Reply::streaming(waits).header("content-type", "text/event-stream"))
+    };
+    let test = routed_by(&policy, failing(silent), |setup| setup);
+    let answer = test.ask(&request("claude", json!({"stream": true})));
+    assert_eq!(text_of(&answer), "spare", "{}", answer.text());
+    let response = test.gateway.wait_for_event("the response", |event| event["kind"] == "Response");
+    assert_eq!(response["provider"]["route"]["attempts"][0]["class"], "Timeout", "{response}");
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_or_shows_a_foreign_certificate_is_followed_by_the_next() {
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let test = routed_by(&policy(CHAIN, ""), Scripts::default(), |setup| setup.host(VLLM, nowhere));
+    assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+
+    let strangers = Pki::new("Strangers");
+    let foreign = Upstream::build().identity(strangers.leaf(&[VLLM])).start();
+    let test = routed_by(&policy(CHAIN, ""), Scripts::default(), |setup| setup.host(VLLM, foreign.address()));
+    assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+    assert!(foreign.requests().is_empty());
+
+    // Without its key it is not asked at all.
+    let test = routed_by(&policy(CHAIN, ""), Scripts::default(), |setup| {
+        std::fs::remove_file(setup.path().join("credentials/vllm")).unwrap();
+        setup
+    });
+    assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+    assert!(test.vllm.requests().is_empty());
+}

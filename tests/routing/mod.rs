@@ -29,6 +29,7 @@ struct Routed {
 type Script = fn(&Seen) -> Option<Reply>;
 
 /// How the three servers answer.
+#[derive(Clone, Copy)]
 struct Scripts {
     origin: Script,
     vllm: Script,
@@ -104,7 +105,9 @@ impl Routed {
 fn request(model: &str, more: Value) -> Value {
     let mut body =
         json!({"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "go"}]});
-    body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    if let Value::Object(more) = more {
+        body.as_object_mut().unwrap().extend(more);
+    }
     body
 }
 

@@ -158,20 +158,88 @@ fn scripts_with_call(_: &Seen) -> Option<Reply> {
 }
 
 #[test]
-fn what_is_harmless_in_one_api_and_a_door_in_the_other_is_refused() {
-    let more = "";
-    let policy = policy(SMALL, more).replace(
-        "{name: coder, provider: vllm, model: qwen3-coder}",
-        "{name: coder, provider: vllm, model: qwen3-coder, params: {web_search_options: {}}}",
-    );
-    let test = routed_by(&policy, Scripts::default(), |setup| setup);
-    let answer = test.ask(&request("claude-haiku-4-5", json!({})));
-    let sent = test.vllm.requests();
-    if answer.status == 200 {
-        // The door was taken out of what leaves.
-        let sent: Value = serde_json::from_slice(&sent.last().unwrap().body).unwrap();
-        assert!(sent.get("web_search_options").is_none(), "{sent}");
-    } else {
-        assert!(sent.is_empty(), "{}", answer.text());
-    }
+fn what_is_harmless_in_one_api_and_a_door_in_the_other_is_taken_out_or_refused() {
+    let door = |more: &str| {
+        policy(SMALL, more).replace(
+            "{name: coder, provider: vllm, model: qwen3-coder}",
+            "{name: coder, provider: vllm, model: qwen3-coder, params: {web_search_options: {}}}",
+        )
+    };
+    let test = routed_by(&door(""), Scripts::default(), |setup| setup);
+    assert_eq!(text_of(&test.ask(&request("claude-haiku-4-5", json!({})))), "vllm");
+    let sent: Value = serde_json::from_slice(&test.vllm.requests().pop().unwrap().body).unwrap();
+    assert!(sent.get("web_search_options").is_none(), "{sent}");
+
+    let refusing = routed_by(&door("  hostedTools: {action: Deny}\n"), Scripts::default(), |setup| setup);
+    refusing.ask(&request("claude-haiku-4-5", json!({}))).assert_refused_by_provider("agents/p/hostedTools");
+    assert!(refusing.vllm.requests().is_empty() && refusing.spare.requests().is_empty());
+}
+
+#[test]
+fn a_session_that_changes_its_model_goes_on_without_the_thinking_of_the_other() {
+    let route = "- {name: small, match: {models: ['claude-haiku-*']}, to: [coder]}";
+    let thinks: Script = |_| {
+        let message = json!({"role": "assistant", "content": "done", "reasoning_content": "let me see"});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+        Some(
+            Reply::of(200, json!({"choices": [choice]}).to_string())
+                .header("content-type", "application/json"),
+        )
+    };
+    let test = routed(route, "", Scripts { vllm: thinks, ..Scripts::default() });
+    let thinking = json!({"thinking": {"type": "enabled", "budget_tokens": 1024}});
+    let first = test.ask(&request("claude-haiku-4-5", thinking.clone())).json();
+    let signature = first["content"][0]["signature"].as_str().unwrap();
+    assert!(signature.starts_with("postern.1.coder."), "{first}");
+
+    let mut next = request("claude-opus-4", thinking);
+    next["messages"] = json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": first["content"]},
+        {"role": "user", "content": "on"},
+    ]);
+    assert_eq!(text_of(&test.ask(&next)), "origin");
+    let sent: Value = serde_json::from_slice(&test.origin.requests().pop().unwrap().body).unwrap();
+    assert_eq!(sent["messages"][1]["content"], json!([{"type": "text", "text": "done"}]));
+
+    // The body of a subscription must stay as it is.
+    next["system"] =
+        json!([{"type": "text", "text": "x-anthropic-billing-header: cc_version=1; cch=00000;"}]);
+    let url = format!("https://{ORIGIN}/v1/messages");
+    let login = [("authorization", "Bearer sk-ant-oat01-aaaa"), ("content-type", "application/json")];
+    let answer = test.gateway.agent().request("POST", &url, &login, next.to_string().as_bytes());
+    answer.assert_refused_by_provider("postern/builtin/subscription-edit");
+    // At a model of a route it may be another one.
+    next["model"] = json!("claude-haiku-4-5");
+    let answer = test.gateway.agent().request("POST", &url, &login, next.to_string().as_bytes());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn a_request_is_moved_to_a_server_that_speaks_the_agents_own_api() {
+    let policy = policy(SMALL, "")
+        .replace("dialect: OpenAIChat, credential: vllm", "dialect: Anthropic, credential: vllm");
+    let scripts = Scripts {
+        vllm: |_| {
+            Some(
+                Reply::of(200, message("moved"))
+                    .header("content-type", "application/json")
+                    .header("x-leak", "canary"),
+            )
+        },
+        ..Scripts::default()
+    };
+    let test = routed_by(&policy, scripts, |setup| setup);
+    let body = r#"{ "model" : "claude-haiku-4-5","max_tokens":1e2, "messages":[{"role":"user","content":"g\u006f"}], "x":1 }"#;
+    let headers = [("x-api-key", "sk-agent-key"), ("content-type", "application/json"), ("cookie", "canary")];
+    let url = format!("https://{ORIGIN}/v1/messages");
+    let answer = test.gateway.agent().request("POST", &url, &headers, body.as_bytes());
+    assert_eq!((answer.status, text_of(&answer).as_str()), (200, "moved"), "{}", answer.text());
+    assert_eq!(answer.header("x-leak"), None);
+    let seen = test.vllm.requests().pop().unwrap();
+    assert_eq!(seen.target, "/v1/messages");
+    assert_eq!(seen.header("x-api-key"), Some(KEY));
+    assert_eq!(seen.header("anthropic-version"), Some("2023-06-01"));
+    assert_eq!(String::from_utf8_lossy(&seen.body), body.replace("claude-haiku-4-5", "qwen3-coder"));
+    assert!(!format!("{:?}", seen.headers).contains("canary"));
 }

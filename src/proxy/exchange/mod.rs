@@ -128,7 +128,7 @@ impl Exchange<'_> {
         std::mem::replace(&mut self.head, Ok(()))?;
         let chain = match model_request.as_mut().zip(body.as_mut()) {
             Some(asked) => match self.choose(&plan, &mut parts, asked, record)? {
-                Choice::Told(response) => return Ok(Answered::Http(response)),
+                Choice::Told(response) => return Ok(Answered::Http(*response)),
                 Choice::Chain(chain) => Some(chain),
                 Choice::Origin => None,
             },

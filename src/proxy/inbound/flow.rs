@@ -154,7 +154,7 @@ impl Flow {
         self.report_audits(&decided);
         match &decided.action {
             Action::Inspect(inspection) => {
-                let decided = (&decided.decision, inspection.reach());
+                let decided = (&decided.decision, &**inspection);
                 intercept::inspect(self, &hello, decided, stream).await
             }
             Action::Tunnel { allow_ech: false } if hello.ech => {

@@ -20,7 +20,7 @@ use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{self, Event, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::Host;
-use crate::policy::destination::Protocol;
+use crate::policy::destination::{EndpointRules, Protocol};
 use crate::policy::routing::Reach;
 use crate::provider;
 use crate::proxy::error::{Refusal, Stop};
@@ -36,7 +36,7 @@ use crate::wire::client_hello::ClientHello;
 pub(crate) async fn inspect(
     flow: Flow,
     hello: &ClientHello,
-    (decision, reach): (&Decision, Reach),
+    (decision, inspection): (&Decision, &EndpointRules),
     stream: Rewind<TcpStream>,
 ) -> Closed {
     let Some(host) = flow.host() else { return Closed::Internal };
@@ -57,7 +57,7 @@ pub(crate) async fn inspect(
     }
     let origin = Origin { tls: true, host, port: flow.port };
     let snapshot = Arc::clone(&flow.snapshot);
-    if reach == Reach::Routes {
+    if inspection.reach() == Reach::Routes {
         // Nothing is resolved or dialled there: models of routes answer, or nobody.
         let destination = flow.report(decision, event::Action::Inspect, true, None);
         let h2 = offers(hello, b"h2");
@@ -74,7 +74,7 @@ pub(crate) async fn inspect(
         Err(stop) => (false, Some(stop)),
     };
     // Its requests reach it no better, and a route may have another model for them.
-    let is_routed = refuse_all.is_some() && could_serve(&snapshot, &origin.host);
+    let is_routed = refuse_all.is_some() && could_serve(&snapshot, &origin.host, inspection);
     let destination = match &refuse_all {
         Some(Stop::Denied(refusal)) if !is_routed => {
             flow.report(&refusal.decision, event::Action::Deny, true, None)
@@ -94,8 +94,8 @@ pub(crate) async fn inspect(
 }
 
 /// Whether a route could have a model answer for this host, where that itself cannot.
-fn could_serve(snapshot: &Snapshot, host: &Host) -> bool {
-    let is_model_host = || provider::spoken_at(host.name(), None).is_some();
+fn could_serve(snapshot: &Snapshot, host: &Host, inspection: &EndpointRules) -> bool {
+    let is_model_host = || provider::spoken_at(host.name(), inspection.provider()).is_some();
     snapshot.policy().routing().is_some_and(|routing| routing.could_serve(host)) && is_model_host()
 }
 

@@ -55,7 +55,6 @@ impl Record {
         (notes, before, after): (&Notes, &Bytes, &Bytes),
     ) {
         let metrics = Arc::clone(&self.session.gateway.metrics);
-        notes.iter().for_each(|(what, times)| metrics.routing().dropped(what, u64::from(times)));
         if self.is_decided {
             let plan = target.credential.as_ref();
             self.credential = plan.map(|plan| plan.credential().name.as_str().into());
@@ -65,14 +64,21 @@ impl Record {
         }
         self.routed = Some(RoutedAnswer { service: target.service, ..RoutedAnswer::default() });
         if before != after {
-            let words: Vec<String> = notes.iter().map(|(what, times)| format!("{what} {times}")).collect();
-            let detail = (!words.is_empty()).then(|| words.join(", "));
-            self.body_edited(vec![Transform {
-                before: Some(extent(before)),
-                after: Some(extent(after)),
-                ..Transform::new(TRANSLATE, detail)
-            }]);
+            self.written_anew(notes, before, after);
         }
+    }
+
+    /// A body was written anew for the one that is asked.
+    pub(in crate::proxy::exchange) fn written_anew(&mut self, notes: &Notes, before: &Bytes, after: &Bytes) {
+        let metrics = &self.session.gateway.metrics;
+        notes.iter().for_each(|(what, times)| metrics.routing().dropped(what, u64::from(times)));
+        let words: Vec<String> = notes.iter().map(|(what, times)| format!("{what} {times}")).collect();
+        let detail = (!words.is_empty()).then(|| words.join(", "));
+        self.body_edited(vec![Transform {
+            before: Some(extent(before)),
+            after: Some(extent(after)),
+            ..Transform::new(TRANSLATE, detail)
+        }]);
     }
 
     /// Markers of the route with this token were cut out.

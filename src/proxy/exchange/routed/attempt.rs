@@ -109,14 +109,17 @@ pub(super) struct Begun {
 
 /// Why there is none.
 pub(super) enum Asked {
-    Failed {
-        failure: AnswerFailure,
-        target: UpstreamTarget,
-        /// What the agent reads if no other is asked, where that is in its own API.
-        answer: Option<Response<Body>>,
-    },
+    Failed(Box<FailedAttempt>),
     /// The request must not go on, whoever would answer it.
     Stopped(Stop),
+}
+
+/// A model that gave no answer.
+pub(super) struct FailedAttempt {
+    pub(super) failure: AnswerFailure,
+    pub(super) target: UpstreamTarget,
+    /// What the agent reads if no other is asked, where that is in its own API.
+    pub(super) answer: Option<Response<Body>>,
 }
 
 /// A request as it is sent.
@@ -299,7 +302,7 @@ impl Attempt<'_> {
             }
             Hop::Model(_) => None,
         };
-        Asked::Failed { failure, target, answer }
+        Asked::Failed(Box::new(FailedAttempt { failure, target, answer }))
     }
 
     /// As much of a body as an error has.
@@ -456,7 +459,7 @@ fn passed_on(status: StatusCode, head: &HeaderMap, body: Vec<u8>, label: &str) -
 }
 
 fn failed(failure: AnswerFailure, target: UpstreamTarget) -> Asked {
-    Asked::Failed { failure, target, answer: None }
+    Asked::Failed(Box::new(FailedAttempt { failure, target, answer: None }))
 }
 
 /// What an end of the exchange before the head of an answer is.

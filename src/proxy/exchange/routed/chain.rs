@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use http::Response;
 
-use super::attempt::{AgentTurn, Asked, Attempt, Begun};
+use super::attempt::{AgentTurn, Asked, Attempt, Begun, FailedAttempt};
 use super::told;
 use crate::call::FailureClass;
 use crate::call::turn::AnswerFailure;
@@ -17,6 +17,9 @@ use crate::proxy::exchange::Exchange;
 use crate::proxy::exchange::record::Record;
 use crate::proxy::exchange::target::UpstreamTarget;
 use crate::proxy::routing::health::Change;
+
+/// The class of an attempt that was none of the failures.
+const ANSWERED: &str = "Answered";
 
 /// How long a model has for its first piece where another one follows.
 const FIRST_PIECE: Duration = Duration::from_mins(2);
@@ -54,83 +57,109 @@ impl Chain {
         turn: &AgentTurn<'_>,
         record: &mut Record,
     ) -> Result<Routed, Stop> {
-        let gateway = &exchange.session.gateway;
-        let health = &gateway.routing.health;
         let begun = Instant::now();
         let deadline = begun + exchange.snapshot.settings.timeouts.upstream_head;
         let mut last = None;
         for (number, hop) in self.hops.iter().enumerate() {
             let rest = self.hops.get(number + 1..).unwrap_or_default();
-            let (name, now) = (turn.health_name(hop), Instant::now());
-            let is_other_open = rest.iter().any(|other| health.is_open(&turn.health_name(other), now));
-            if !health.may_ask(&name, now) && is_other_open {
+            if self.passes_over(exchange, turn, (hop, rest)) {
                 record.attempted(attempt(hop.label(), "PassedOver", None, Duration::ZERO));
                 continue;
             }
+            let now = Instant::now();
             let until = deadline.min(now + first_piece(hop, !rest.is_empty(), deadline - begun));
             record.asking(&self.route, turn.shown(hop));
-            let asked = Attempt {
-                exchange,
-                turn,
-                hop,
-                is_last: rest.is_empty(),
-                until,
-                rule: self.route.id.as_str(),
-            };
-            let asked = asked.ask(record).await;
+            let (is_last, rule) = (rest.is_empty(), self.route.id.as_str());
+            let asked = Attempt { exchange, turn, hop, is_last, until, rule }.ask(record).await;
             let took = now.elapsed();
-            let (failure, target, answer) = match asked {
-                Ok(Begun { response, target }) => {
-                    self.tell_health(exchange, hop, health.answered(&name));
-                    let status = Some(response.status().as_u16());
-                    record.attempted(attempt(hop.label(), "Answered", status, took));
-                    gateway.metrics.routing().attempted(hop.label(), "Answered");
-                    gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), "Answered");
-                    return Ok(Routed { response, target, is_answer: true });
-                }
+            match asked {
+                Ok(begun) => return Ok(self.answered(exchange, (turn, hop), (begun, took), record)),
                 Err(Asked::Stopped(stop)) => {
-                    health.untold(&name);
+                    exchange.session.gateway.routing.health.untold(&turn.health_name(hop));
                     return Err(stop);
                 }
-                Err(Asked::Failed { failure, target, answer }) => (failure, target, answer),
-            };
-            let change = match failure.class {
-                FailureClass::Connect | FailureClass::Timeout | FailureClass::Unavailable => {
-                    health.failed(&name, failure.retry_after.map(Duration::from_secs), Instant::now())
+                Err(Asked::Failed(failed)) => {
+                    self.failed(exchange, (turn, hop), (&failed.failure, took), record);
+                    let follows = self.route.follows(failed.failure.class) && Instant::now() < deadline;
+                    last = Some((hop, failed));
+                    if !follows {
+                        break;
+                    }
                 }
-                FailureClass::RateLimited => match failure.retry_after {
-                    Some(seconds) => health.failed(&name, Some(Duration::from_secs(seconds)), Instant::now()),
-                    None => health.answered(&name),
-                },
-                FailureClass::Quota
-                | FailureClass::Translate
-                | FailureClass::ContextLength
-                | FailureClass::Rejected => health.answered(&name),
-            };
-            self.tell_health(exchange, hop, change);
-            gateway.metrics.routing().attempted(hop.label(), failure.class.as_str());
-            record.attempted(attempt(hop.label(), failure.class.as_str(), failure.status, took));
-            record.attempt_failed(&self.route, hop.label(), &failure);
-            let goes_on = !rest.is_empty() && self.route.follows(failure.class) && Instant::now() < deadline;
-            last = Some((hop, failure, target, answer));
-            if !goes_on {
-                break;
             }
         }
-        let Some((hop, failure, target, answer)) = last else {
+        let metrics = exchange.session.gateway.metrics.routing();
+        let Some((hop, failed)) = last else {
+            // The last of a chain is never passed over.
             let failure = AnswerFailure::new(FailureClass::Connect, "no model of the route may be asked");
-            return Ok(self.told(turn, "none", &failure, (turn.origin.clone(), None), record));
+            return Ok(self.told(turn, ("none", &failure), (turn.origin.clone(), None), record));
         };
-        gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), failure.class.as_str());
-        Ok(self.told(turn, hop.label(), &failure, (target, answer), record))
+        let FailedAttempt { failure, target, answer } = *failed;
+        metrics.routed(self.route.id.as_str(), hop.label(), failure.class.as_str());
+        Ok(self.told(turn, (hop.label(), &failure), (target, answer), record))
+    }
+
+    /// Whether one is not asked since it failed before, and another is left.
+    fn passes_over(
+        &self,
+        exchange: &Exchange<'_>,
+        turn: &AgentTurn<'_>,
+        (hop, rest): (&Hop, &[Hop]),
+    ) -> bool {
+        let (health, now) = (&exchange.session.gateway.routing.health, Instant::now());
+        let is_other_open = || rest.iter().any(|other| health.is_open(&turn.health_name(other), now));
+        !health.may_ask(&turn.health_name(hop), now) && is_other_open()
+    }
+
+    fn answered(
+        &self,
+        exchange: &Exchange<'_>,
+        (turn, hop): (&AgentTurn<'_>, &Hop),
+        (begun, took): (Begun, Duration),
+        record: &mut Record,
+    ) -> Routed {
+        let Begun { response, target } = begun;
+        let gateway = &exchange.session.gateway;
+        self.tell_health(exchange, hop, gateway.routing.health.answered(&turn.health_name(hop)));
+        let status = Some(response.status().as_u16());
+        record.attempted(attempt(hop.label(), ANSWERED, status, took));
+        gateway.metrics.routing().attempted(hop.label(), ANSWERED);
+        gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), ANSWERED);
+        Routed { response, target, is_answer: true }
+    }
+
+    fn failed(
+        &self,
+        exchange: &Exchange<'_>,
+        (turn, hop): (&AgentTurn<'_>, &Hop),
+        (failure, took): (&AnswerFailure, Duration),
+        record: &mut Record,
+    ) {
+        let (gateway, name) = (&exchange.session.gateway, turn.health_name(hop));
+        let health = &gateway.routing.health;
+        let told = failure.retry_after.map(Duration::from_secs);
+        let change = match failure.class {
+            FailureClass::Connect | FailureClass::Timeout | FailureClass::Unavailable => {
+                health.failed(&name, told, Instant::now())
+            }
+            FailureClass::RateLimited if told.is_some() => health.failed(&name, told, Instant::now()),
+            FailureClass::RateLimited
+            | FailureClass::Quota
+            | FailureClass::Translate
+            | FailureClass::ContextLength
+            | FailureClass::Rejected => health.answered(&name),
+        };
+        self.tell_health(exchange, hop, change);
+        gateway.metrics.routing().attempted(hop.label(), failure.class.as_str());
+        record.attempted(attempt(hop.label(), failure.class.as_str(), failure.status, took));
+        record.attempt_failed(&self.route, hop.label(), failure);
     }
 
     /// What the agent reads where no model answered: the error of the last one where it speaks the agent's own API.
     fn told(
         &self,
         turn: &AgentTurn<'_>,
-        label: &str,
-        failure: &AnswerFailure,
+        (label, failure): (&str, &AnswerFailure),
         (target, answer): (UpstreamTarget, Option<Response<Body>>),
         record: &mut Record,
     ) -> Routed {

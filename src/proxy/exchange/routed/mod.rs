@@ -18,7 +18,7 @@ use crate::call::{Api, Dialect};
 use crate::decision::Decision;
 use crate::policy::routing::{Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing};
 use crate::provider::translate::estimate::Size;
-use crate::provider::translate::{Marked, marked};
+use crate::provider::translate::{Marked, has_own_thinking, marked};
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::error::{Refusal, Stop};
@@ -33,7 +33,7 @@ pub(super) enum Choice {
     Origin,
     Chain(Chain),
     /// It is answered here.
-    Told(Response<Body>),
+    Told(Box<Response<Body>>),
 }
 
 /// The rule of what is built in about routes.
@@ -91,10 +91,40 @@ impl Exchange<'_> {
             Some(routing) => self.ask_routes(routing, plan, parts, (&mut *model_request, body), record)?,
             None => Choice::Origin,
         };
-        if matches!(choice, Choice::Origin) && plan.reach == Reach::Routes {
+        if !matches!(choice, Choice::Origin) {
+            return Ok(choice);
+        }
+        if plan.reach == Reach::Routes {
             return Err(unrouted().into());
         }
+        if self.snapshot.policy().routing().is_some() {
+            self.forget_own_thinking(parts, (model_request, body), record)?;
+        }
         Ok(choice)
+    }
+
+    /// Cuts thinking that the gateway signed out of what goes to Anthropic: a model of a route thought it, earlier in the
+    /// session, and Anthropic refuses signatures that are not its own.
+    fn forget_own_thinking(
+        &self,
+        parts: &mut Parts,
+        (model_request, body): (&mut ModelRequest, &mut RequestBody),
+        record: &mut Record,
+    ) -> Result<(), Stop> {
+        let Some(before) = body.bytes().cloned() else { return Ok(()) };
+        let written = body::for_origin(model_request.service, &before, self.snapshot.json_limits());
+        let Ok(written) = written else { return Ok(()) };
+        if written.body == before {
+            return Ok(());
+        }
+        if model_request.facts.is_attested {
+            return Err(attested("Thinking of another model").into());
+        }
+        record.written_anew(&written.notes, &before, &written.body);
+        describe(&mut parts.headers, written.body.len());
+        body.replace(written.body);
+        model_request.is_edited = true;
+        Ok(())
     }
 
     fn ask_routes(
@@ -105,17 +135,8 @@ impl Exchange<'_> {
         (model_request, body): (&mut ModelRequest, &mut RequestBody),
         record: &mut Record,
     ) -> Result<Choice, Stop> {
-        let is_routed = match model_request.service.api {
-            Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
-            Api::GenerateContent
-            | Api::Converse
-            | Api::InvokeModel
-            | Api::Embeddings
-            | Api::Models
-            | Api::Startup
-            | Api::Other => false,
-        };
-        let (true, Some(model)) = (is_routed, model_request.facts.model.clone()) else {
+        let (true, Some(model)) = (is_routed(model_request.service.api), model_request.facts.model.clone())
+        else {
             return Ok(Choice::Origin);
         };
         let marker = self.marker(routing, model_request, body);
@@ -141,7 +162,8 @@ impl Exchange<'_> {
             RouteOutcome::Stub { route, label } => {
                 let labels: Vec<&str> = route.labels().collect();
                 let labels = labels.join(", ");
-                return Ok(Choice::Told(self.stub(model_request, &label, &labels, record)));
+                let told = self.stub(model_request, &label, &labels, record);
+                return Ok(Choice::Told(Box::new(told)));
             }
             RouteOutcome::Chain { route, chain } => (route, chain),
         };
@@ -150,18 +172,19 @@ impl Exchange<'_> {
             record.markers_cut(&marked.label, &before, &after);
             body.replace(after);
             describe(&mut parts.headers, body.bytes().map_or(0, bytes::Bytes::len));
-            if model_request.facts.is_attested {
-                // Its client has a hash of the body in it, which is no longer true.
-                hops.retain(|hop| !matches!(hop, Hop::Origin));
-            }
             model_request.is_edited = true;
         }
+        if model_request.facts.is_attested && (model_request.is_edited || self.has_own_thinking(body)) {
+            // Its client has a hash of the body in it, which would no longer be true.
+            hops.retain(|hop| !matches!(hop, Hop::Origin));
+        }
         if hops.is_empty() {
-            return Err(attested().into());
+            return Err(attested("A marker, or thinking of another model,").into());
         }
         let begins_at_model = hops.first().is_some_and(|hop| hop.model().is_some());
         if model_request.service.api == Api::CountTokens {
-            return Ok(if begins_at_model { Choice::Told(self.count(&hops, body)) } else { Choice::Origin });
+            let told = || Choice::Told(Box::new(self.count(&hops, body)));
+            return Ok(if begins_at_model { told() } else { Choice::Origin });
         }
         let models = hops.iter().filter_map(|hop| hop.model().and_then(|model| model.model.as_deref()));
         model_request.facts.models.extend(models.map(str::to_owned));
@@ -189,6 +212,13 @@ impl Exchange<'_> {
         marked(&document, |token| tokens.contains(&token)).ok().flatten()
     }
 
+    /// Whether thinking stands in a body that the gateway signed.
+    fn has_own_thinking(&self, body: &RequestBody) -> bool {
+        let document =
+            body.bytes().and_then(|bytes| Document::parse(bytes, self.snapshot.json_limits()).ok());
+        document.is_some_and(|document| has_own_thinking(&document))
+    }
+
     /// How many tokens a request would have for the first of a chain.
     fn count(&self, hops: &[Hop], body: &RequestBody) -> Response<Body> {
         let model = hops.first().and_then(|hop| hop.model()).map(|model| model.id.to_string());
@@ -208,6 +238,20 @@ impl Exchange<'_> {
     }
 }
 
+/// Whether routes are about requests to this API.
+fn is_routed(api: Api) -> bool {
+    match api {
+        Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
+        Api::GenerateContent
+        | Api::Converse
+        | Api::InvokeModel
+        | Api::Embeddings
+        | Api::Models
+        | Api::Startup
+        | Api::Other => false,
+    }
+}
+
 /// The denial of a request that no route takes, at a host that only routes answer.
 fn unrouted() -> Refusal {
     let reason = "Only models of routes answer at this host here, and no route takes this request";
@@ -215,9 +259,11 @@ fn unrouted() -> Refusal {
 }
 
 /// The denial of a request that had to be edited, and whose provider takes it as its client made it alone.
-fn attested() -> Refusal {
-    let reason = "The marker had to be cut out of this request, and the body of a request with the login of a Claude \
-                  subscription must stay as it is. Set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the agent, let it use an API \
-                  key, or choose a model of the route";
+fn attested(what: &str) -> Refusal {
+    let reason = format!(
+        "{what} had to be cut out of this request, and the body of a request with the login of a Claude subscription must \
+         stay as it is. Set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the agent, let it use an API key, or choose a model of a \
+         route"
+    );
     Refusal::new(StatusCode::FORBIDDEN, Decision::builtin("subscription-edit", reason))
 }
