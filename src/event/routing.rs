@@ -20,7 +20,9 @@ pub struct Route {
     pub api: Cow<'static, str>,
     /// The model as its provider calls it.
     pub model: Arc<str>,
+    /// Where it is asked.
     pub host: String,
+    /// The port there.
     pub port: u16,
     /// Who was asked, in this order, and what came of it. Of the event of a request, those before the last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -32,6 +34,7 @@ pub struct Route {
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Attempt {
+    /// The label of the model, or `origin`.
     pub label: Arc<str>,
     /// `Answered`, `PassedOver` since it had failed before, or the class of the failure.
     pub class: Cow<'static, str>,
