@@ -28,6 +28,7 @@ def steps():
     yield Step("an edited policy is enforced", edited)
     yield Step("policies that cannot be followed disturb nothing", unfollowed)
     yield Step("G10 a rotated key", key_rotated)
+    yield Step("D8 a value that a policy names, and its rotation", value_rotated)
     yield Step("B16 the CA is issued anew", reissued)
     yield Step("B16 the root is rotated", root_rotated)
 
@@ -105,6 +106,30 @@ def key_rotated(stage, step):
         taken = stage.measured(lambda: talk.ask(asked).get("status") == 200 and NEXT_KEY in keys_seen(stage, mark), PATIENCE)
     stage.times.record(step, "a rotated key, until the provider sees it", taken, LOOKS + MEANT)
     step.check("without a restart of the gateway", pod.status_of("postern-gateway")["restartCount"] == restarts, restarts)
+
+
+def value_rotated(stage, step):
+    """The value of a Secret must not leave; a new one takes its place without a new policy."""
+    old, new = "blue-bicycle-on-monday", "green-bicycle-on-friday"
+    password = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "database", "namespace": AGENTS}}
+    values = [{"name": "database", "secretKeyRef": {"name": "database", "key": "password"}}]
+    stage.create(password | {"stringData": {"password": old}})
+    stage.create(manifests.policy("values", destinations=[], tools=[], credentials=[], dataLoss={"values": values}))
+    restarts = stage.pod(CODER).status_of("postern-gateway")["restartCount"]
+    with stage.pod(CODER).talk("probe.py") as talk:
+        def leaves(value):
+            asked = {"kind": "https", "host": ALLOWED, "method": "POST", "path": "/", "body": f"it is {value}, she said"}
+            return talk.ask(asked).get("status") != 403
+
+        taken = stage.measured(lambda: not leaves(old), PATIENCE)
+        stage.times.record(step, "a value that a new policy names, until it stays", taken, LOOKS + MEANT)
+        step.check("another value leaves", leaves(new))
+        stage.create(password | {"stringData": {"password": new}})
+        taken = stage.measured(lambda: not leaves(new), PATIENCE)
+        stage.times.record(step, "a rotated value, until it stays", taken, LOOKS + MEANT)
+        step.check("the value before it stays too", not leaves(old))
+    step.check("without a restart of the gateway", stage.pod(CODER).status_of("postern-gateway")["restartCount"] == restarts, restarts)
+    stage.kubectl("delete", "egresspolicy/values", "secret/database", "-n", AGENTS)
 
 
 def reissued(stage, step):

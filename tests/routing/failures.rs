@@ -204,3 +204,71 @@ fn a_server_that_cannot_be_reached_or_shows_a_foreign_certificate_is_followed_by
     assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
     assert!(test.vllm.requests().is_empty());
 }
+
+#[test]
+fn the_key_of_a_provider_comes_back_in_no_error_answer_or_event() {
+    let echo: Script = |seen| {
+        let key = seen.header("authorization").unwrap_or_default().to_owned();
+        let asked: Value = serde_json::from_slice(&seen.body).unwrap();
+        match asked["messages"][0]["content"].as_str() {
+            Some("fail") => {
+                let body = json!({"error": {"message": format!("wrong key {key}")}});
+                Some(error(400, &body.to_string()).header("x-key", key))
+            }
+            _ => Some(chat(seen, &key).header("x-key", key)),
+        }
+    };
+    let test = routed(ALONE, "", failing(echo));
+    for (said, stream) in [("go", false), ("go", true), ("fail", false), ("fail", true)] {
+        let body =
+            request("claude", json!({"stream": stream, "messages": [{"role": "user", "content": said}]}));
+        let answer = test.ask(&body);
+        let all = format!("{answer:?} {}", answer.text());
+        assert!(!all.contains(KEY), "{said} {stream}: {all}");
+        assert!(answer.status == 200 || said == "fail", "{all}");
+    }
+    test.gateway
+        .wait_for_event("the last", |event| event["kind"] == "Response" && event["http"]["status"] == 400);
+    assert!(!test.gateway.events().iter().any(|event| event.to_string().contains(KEY)));
+    assert!(!test.gateway.log().contains(KEY));
+}
+
+#[test]
+fn an_agent_that_hangs_up_ends_the_request_and_a_reload_changes_no_stream_that_has_begun() {
+    let gate = crate::support::upstream::Gate::new();
+    let opened = gate.clone();
+    let policy_text = policy(ALONE, "");
+    let upstreams = Pki::new("Upstream Test CA");
+    let said = Step::Data("data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n".into());
+    let rest = Step::Data(
+        "data: {\"choices\":[{\"delta\":{\"content\":\" whole\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n".into(),
+    );
+    let script = move |_: &Seen| {
+        let steps = vec![said.clone(), Step::Wait(gate.clone()), rest.clone()];
+        Some(Reply::streaming(steps).header("content-type", "text/event-stream"))
+    };
+    let vllm = Upstream::build().identity(upstreams.leaf(&[VLLM])).script(script).start();
+    let setup =
+        Setup::new(&upstreams).policy(&policy_text).credential("vllm", KEY).host(VLLM, vllm.address());
+    let nowhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gateway = setup.host(ORIGIN, nowhere).start();
+    let body = request("claude", json!({"stream": true})).to_string();
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nHost: {ORIGIN}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut staying = gateway.agent().tls(ORIGIN);
+    staying.send(&head);
+    staying.read_until(b"half");
+    let mut leaving = gateway.agent().tls(ORIGIN);
+    leaving.send(&head);
+    leaving.read_until(b"half");
+    drop(leaving);
+    gateway.wait_for_event("the end", |event| {
+        event["kind"] == "Response" && event["destination"]["reason"] == "the agent hung up"
+    });
+    gateway.reload_policy(&policy_text.replace("qwen3-coder", "other"), "success");
+    opened.open();
+    let ending = staying.read_until(b"message_stop");
+    assert!(String::from_utf8_lossy(&ending).contains(" whole"));
+}

@@ -2,8 +2,8 @@
 //! needed. Pure.
 //!
 //! Dialects meet in neutral pieces ([`crate::call::turn`]), so that each is written once. A request is read by the agent's
-//! dialect ([`prompt`]) and written by the model's ([`ask`]); of an answer the model's dialect reads ([`ReadAnswer`]), the
-//! agent's writes ([`WriteAnswer`]), and [`AnswerTranslation`] has the one match that says who is who. [`failure`] knows
+//! dialect ([`prompt`]) and written by the model's ([`ask`]); of an answer the model's dialect reads (`ReadAnswer`), the
+//! agent's writes (`WriteAnswer`), and [`AnswerTranslation`] has the one match that says who is who. [`failure`] knows
 //! what models say when they do not answer.
 
 mod answer;

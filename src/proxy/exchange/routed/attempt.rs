@@ -432,7 +432,8 @@ impl Attempt<'_> {
         };
         let translation = AnswerTranslation::new(terms, essence)?;
         record.translated(report.clone(), (self.turn.health_name(self.hop), translated.size));
-        Ok(Box::new(Translated::new(translation, report)))
+        let reserved = exchange.session.gateway.budget.open(limits.buffered_bytes);
+        Ok(Box::new(Translated::new(translation, report, reserved)))
     }
 }
 

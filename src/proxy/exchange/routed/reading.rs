@@ -9,6 +9,7 @@ use crate::call::turn::AnswerFailure;
 use crate::provider::translate::MovedAnswer;
 use crate::provider::translate::{AnswerReport, AnswerTranslation};
 use crate::proxy::body::begun::{AnswerReader, AnswerStage};
+use crate::proxy::budget::Reserved;
 
 /// What an exchange's record learns of an answer, shared with its body.
 #[derive(Debug, Clone, Default)]
@@ -29,11 +30,13 @@ pub(super) struct Translated {
     translation: AnswerTranslation,
     report: SharedReport,
     failure: Option<AnswerFailure>,
+    /// The room for what waits in it.
+    reserved: Reserved,
 }
 
 impl Translated {
-    pub(super) fn new(translation: AnswerTranslation, report: SharedReport) -> Self {
-        Self { translation, report, failure: None }
+    pub(super) fn new(translation: AnswerTranslation, report: SharedReport, reserved: Reserved) -> Self {
+        Self { translation, report, failure: None, reserved }
     }
 
     fn step(
@@ -42,7 +45,12 @@ impl Translated {
         step: impl FnOnce(&mut AnswerTranslation, &mut Vec<u8>) -> Result<(), AnswerFailure>,
     ) {
         let mut written = Vec::new();
-        if let Err(failure) = step(&mut self.translation, &mut written) {
+        let mut stepped = step(&mut self.translation, &mut written);
+        if self.reserved.set(self.translation.held()).is_err() {
+            let used_up = "the gateway has no memory left for the answer";
+            stepped = stepped.and(self.translation.broken_off(used_up, &mut written));
+        }
+        if let Err(failure) = stepped {
             self.failure = Some(failure);
         }
         if !written.is_empty() {
