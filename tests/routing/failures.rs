@@ -272,3 +272,42 @@ fn an_agent_that_hangs_up_ends_the_request_and_a_reload_changes_no_stream_that_h
     let ending = staying.read_until(b"message_stop");
     assert!(String::from_utf8_lossy(&ending).contains(" whole"));
 }
+
+#[test]
+fn a_call_in_an_error_of_a_server_of_the_agents_own_api_is_stopped_too() {
+    let policy = policy(ALONE, "  tools: [{name: no-bash, tools: [Bash], action: Deny}]\n")
+        .replace("dialect: OpenAIChat, credential: vllm", "dialect: Anthropic, credential: vllm");
+    let script: Script = |_| {
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}});
+        let mut body: Value = serde_json::from_str(&message("x")).unwrap();
+        body["error"] = json!({"type": "api_error", "message": "m"});
+        body["content"] = json!([call]);
+        Some(error(400, &body.to_string()))
+    };
+    let test = routed_by(&policy, failing(script), |setup| setup);
+    let answer = test.ask(&request("claude", json!({})));
+    assert!(!answer.text().contains("\"command\""), "{}", answer.text());
+}
+
+#[test]
+fn a_server_that_asks_to_be_left_alone_is_passed_over() {
+    let silent: Script = |_| Some(error(429, "{}").header("retry-after", "1"));
+    let test = routed(CHAIN, "", failing(silent));
+    assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+    assert_eq!(text_of(&test.ask(&request("claude", json!({})))), "spare");
+    assert_eq!(test.vllm.requests().len(), 1, "it asked to be left alone");
+}
+
+#[test]
+fn a_failed_request_has_its_two_events_and_a_gateway_without_memory_blames_no_model() {
+    let test = routed_by(&policy(ALONE, ""), Scripts::default(), |setup| {
+        std::fs::remove_file(setup.path().join("credentials/vllm")).unwrap();
+        setup
+    });
+    let answer = test.ask(&request("claude", json!({})));
+    assert_eq!(answer.status, 502, "{}", answer.text());
+    let response = test.gateway.wait_for_event("the response", |event| event["kind"] == "Response");
+    let asked = test.gateway.wait_for_event("the request", |event| event["kind"] == "Request");
+    assert_eq!(asked["exchange"], response["exchange"]);
+    assert_eq!(answer.header("x-postern-event"), response["id"].as_str());
+}

@@ -72,4 +72,17 @@ fn codex_is_told_to_use_http_where_a_route_to_responses_could_apply() {
     let _ = &test.spare;
     let answer = test.gateway.agent().request("GET", "https://api.openai.com/v1/responses", &headers, b"");
     assert_eq!(answer.status, 426, "{}", answer.text());
+
+    // A WebSocket to a host that is no model's is none of routes.
+    let other =
+        policy.replace("hosts: [api.openai.com]", "hosts: [api.openai.com, socket.example], upgrade: Allow");
+    let upstreams = Pki::new("Upstream Test CA");
+    let socket = Upstream::build().identity(upstreams.leaf(&["socket.example"])).start();
+    let gateway = Setup::new(&upstreams)
+        .policy(&other)
+        .credential("vllm", KEY)
+        .host("socket.example", socket.address())
+        .start();
+    let answer = gateway.agent().request("GET", "https://socket.example/ws", &headers, b"");
+    assert_ne!(answer.status, 426, "{}", answer.text());
 }

@@ -243,3 +243,43 @@ fn a_request_is_moved_to_a_server_that_speaks_the_agents_own_api() {
     assert_eq!(String::from_utf8_lossy(&seen.body), body.replace("claude-haiku-4-5", "qwen3-coder"));
     assert!(!format!("{:?}", seen.headers).contains("canary"));
 }
+
+#[test]
+fn a_compressed_request_is_routed_by_its_marker_and_translated() {
+    let route = "- {name: subagents, match: {marker: af83e9}, to: [coder, chat]}";
+    let test = routed(route, "", Scripts::default());
+    let system = "<!-- @proxy-local-route:af83e9 model=chat -->";
+    let body = request("claude-opus-4", json!({"system": system})).to_string();
+    for coding in ["gzip", "zstd"] {
+        let coded = crate::support::coding::encode(coding, body.as_bytes());
+        let headers = [("content-type", "application/json"), ("content-encoding", coding)];
+        let url = format!("https://{ORIGIN}/v1/messages");
+        let answer = test.gateway.agent().request("POST", &url, &headers, &coded);
+        assert_eq!(text_of(&answer), "spare", "{}", answer.text());
+    }
+}
+
+#[test]
+fn a_secret_that_the_gateways_key_vouches_for_at_the_origin_does_not_go_to_a_model_without_one() {
+    let token = "glpat-Zx3kQ9vB7mW2tR5yU8pL";
+    let route = "- {name: small, match: {models: ['claude-*']}, to: [chat]}";
+    let keyed = policy(route, "").replace(
+        "  credentials:\n",
+        &format!("  credentials:\n    - {{name: claude, hosts: [{ORIGIN}], secretKeyRef: {{name: keys, key: claude}}}}\n"),
+    );
+    let test =
+        routed_by(&keyed, Scripts::default(), |setup| setup.credential("claude", "sk-ant-real-0123456789"));
+    let body = request(
+        "claude-opus-4",
+        json!({"messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": format!("it is {token}")},
+            {"role": "user", "content": "on"},
+        ]}),
+    );
+    let url = format!("https://{ORIGIN}/v1/messages");
+    let headers = [("x-api-key", "postern:claude"), ("content-type", "application/json")];
+    let answer = test.gateway.agent().request("POST", &url, &headers, body.to_string().as_bytes());
+    answer.assert_refused_by_provider("postern/builtin/outbound-exfiltration");
+    assert!(test.spare.requests().is_empty());
+}

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::failure_of_error;
 use crate::call::turn::AnswerFailure;
 use crate::call::{Dialect, FailureClass};
 use crate::wire::json::{Document, Limits, Value};
@@ -196,19 +197,17 @@ fn whole_part(dialect: Dialect, body: &[u8]) -> Part {
     }
 }
 
-/// What an error in an answer says, by its type.
+/// What an error in an answer says.
 fn failure_of(root: Value<'_>) -> AnswerFailure {
     let error = entry(root, "error").unwrap_or(root);
-    let text = |key: &str| entry(error, key).and_then(Value::text);
-    let message = text("message").unwrap_or_default();
-    let kind = text("type").or_else(|| text("code")).unwrap_or_default();
-    let class = match &*kind {
-        "rate_limit_error" | "rate_limit_exceeded" => FailureClass::RateLimited,
-        "insufficient_quota" | "billing_error" => FailureClass::Quota,
-        "timeout_error" => FailureClass::Timeout,
-        _ => FailureClass::Unavailable,
-    };
-    AnswerFailure::new(class, &message)
+    let failure = failure_of_error(error);
+    match entry(error, "type").and_then(Value::text).as_deref() {
+        Some("timeout_error") => AnswerFailure { class: FailureClass::Timeout, ..failure },
+        // What its servers have a status for.
+        Some("overloaded_error") => AnswerFailure { status: Some(529), ..failure },
+        Some("billing_error") => AnswerFailure { class: FailureClass::Quota, ..failure },
+        Some(_) | None => failure,
+    }
 }
 
 fn entry<'d>(object: Value<'d>, key: &str) -> Option<Value<'d>> {

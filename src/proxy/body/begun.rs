@@ -17,6 +17,9 @@ use crate::call::turn::AnswerFailure;
 /// How long an answer that has begun is silent before the agent hears a sign of life.
 const SILENCE: Duration = Duration::from_secs(15);
 
+/// How many pieces behind the end of an answer are read.
+const DRAINED: usize = 8;
+
 /// Reads an answer on its way, and says when it has begun.
 pub(crate) trait AnswerReader: Send {
     /// Takes a piece of the body. What the agent gets of it goes to `out`.
@@ -81,7 +84,7 @@ impl BegunBody {
     /// Reads until the answer begins or fails. Nothing that begins by `until` is late; with `begins_at`, it begins then,
     /// whatever has come.
     pub(crate) async fn wait(&mut self, until: Instant, begins_at: Option<Instant>) -> Beginning {
-        let due = begins_at.map_or(until, |at| at.min(until));
+        let mut due = begins_at.map_or(until, |at| at.min(until));
         loop {
             match self.reader.stage() {
                 AnswerStage::Waiting if self.has_ended => return Beginning::Failed,
@@ -91,9 +94,11 @@ impl BegunBody {
             }
             let read = tokio::time::timeout_at(due, poll_fn(|cx| self.poll_read(cx)));
             if read.await.is_err() {
-                if begins_at.is_none_or(|at| until <= at) {
+                if due >= until {
                     return Beginning::Late;
                 }
+                // Once: an answer that is wanted whole has nothing to begin with.
+                due = until;
                 self.reader.begin(&mut self.ready);
             }
         }
@@ -117,13 +122,33 @@ impl BegunBody {
             if std::mem::take(&mut self.is_broken) {
                 return Poll::Ready(Some(Err(BrokenOff)));
             }
-            if self.has_ended || self.reader.stage() == AnswerStage::Over {
+            if self.has_ended {
                 return Poll::Ready(None);
+            }
+            match self.reader.stage() {
+                AnswerStage::Waiting | AnswerStage::Begun => {}
+                AnswerStage::Over => {
+                    self.drain(cx);
+                    return Poll::Ready(None);
+                }
+                AnswerStage::Failed => {
+                    self.has_ended = true;
+                    return Poll::Ready(Some(Err(BrokenOff)));
+                }
             }
             if self.poll_read(cx).is_pending() {
                 ready!(self.silence.as_mut().poll(cx));
                 self.silence.as_mut().reset(Instant::now() + SILENCE);
                 self.reader.ping(&mut self.ready);
+            }
+        }
+    }
+
+    /// Reads what is there behind the end of an answer, so that its connection can be used again.
+    fn drain(&mut self, cx: &mut Context<'_>) {
+        for _ in 0..DRAINED {
+            if self.has_ended || self.poll_read(cx).is_pending() {
+                return;
             }
         }
     }

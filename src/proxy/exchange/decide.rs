@@ -111,7 +111,7 @@ fn plan(
     let service = facts.service;
     let is_upgrade = asks_for_websocket(parts)?;
     if is_upgrade {
-        if answers_by_routes(&origin, rules.policy, &inspection) {
+        if answers_by_routes(&origin, service, rules.policy, &inspection) {
             let reason = "Routes are about requests here: what comes over a WebSocket cannot be routed";
             return Err(not_served(Decision::builtin("route", reason).into()));
         }
@@ -127,9 +127,15 @@ fn plan(
 }
 
 /// Whether a WebSocket is refused, so that its client sends plain requests, of which routes can take any.
-fn answers_by_routes(origin: &Origin, policy: &Policy, inspection: &EndpointRules) -> bool {
-    inspection.reach() == Reach::Routes
-        || policy.routing().is_some_and(|routing| routing.has_responses_route(&origin.host))
+fn answers_by_routes(
+    origin: &Origin,
+    service: Option<Service>,
+    policy: &Policy,
+    inspection: &EndpointRules,
+) -> bool {
+    let is_responses = service.is_some_and(|service| service.dialect == Some(Dialect::OpenAIResponses));
+    let has_route = || policy.routing().is_some_and(|routing| routing.has_responses_route(&origin.host));
+    inspection.reach() == Reach::Routes || is_responses && has_route()
 }
 
 /// Over HTTP/1 the framer has counted already; HTTP/2 knows a bound in bytes alone.

@@ -121,24 +121,30 @@ impl Exchange<'_> {
         record.hold_room(self.room(&parts)?);
         let plan = self.plan(&parts, record).await?;
         if let Some(response) = self.answer_beside_routes(&parts, &plan)? {
+            record.told_here(&plan.decision, response.status());
             return Ok(Answered::Http(response));
         }
         let upgrade = if plan.is_upgrade { Some(Upgrade::of(&mut parts)?) } else { None };
         let (mut model_request, mut body) = self.read(&mut parts, &plan, record).await?;
         std::mem::replace(&mut self.head, Ok(()))?;
-        let chain = match model_request.as_mut().zip(body.as_mut()) {
+        let (chain, counted) = match model_request.as_mut().zip(body.as_mut()) {
             Some(asked) => match self.choose(&plan, &mut parts, asked, record)? {
                 Choice::Told(response) => return Ok(Answered::Http(*response)),
-                Choice::Chain(chain) => Some(chain),
-                Choice::Origin => None,
+                Choice::Chain(chain) => (Some(chain), None),
+                Choice::Counted(counted) => (None, Some(counted)),
+                Choice::Origin => (None, None),
             },
-            None => None,
+            None => (None, None),
         };
         let allowance = self.allowance(&plan, chain.as_ref());
         let facts = self.ask_rules(&parts, (model_request.as_ref(), body.as_ref()), &allowance, record)?;
         if model_request.is_some() && !plan.is_upgrade {
             let recorded = allowance.admit(self.snapshot.policy())?;
             record.emit_audits(recorded.into_iter().collect());
+        }
+        if let Some(counted) = counted {
+            record.told_here(&plan.decision, counted.status());
+            return Ok(Answered::Http(*counted));
         }
         if let (Some(chain), Some(model_request)) = (chain, &model_request) {
             let body = body.as_ref().and_then(RequestBody::bytes).cloned().unwrap_or_default();

@@ -98,6 +98,15 @@ impl RequestReader<'_> {
         record.emit_audits(drafted.recorded);
         model_request.facts = drafted.facts;
         let Some(edited) = drafted.body else {
+            let is_read_again = self.snapshot.policy().routing().is_some();
+            if is_read_again && parts.headers.contains_key(header::CONTENT_ENCODING) {
+                // Routes read it, and write it for others.
+                drop(sent);
+                hold(self.session, &mut reserved, decoded.len())?;
+                model_request.is_edited = true;
+                describe(&mut parts.headers, decoded.len());
+                return Ok((model_request, RequestBody::whole(decoded, Some(reserved))));
+            }
             drop(decoded);
             hold(self.session, &mut reserved, sent.len())?;
             return Ok((model_request, RequestBody::whole(sent, Some(reserved))));

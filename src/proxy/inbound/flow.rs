@@ -22,6 +22,7 @@ use crate::event::{self, Event, Id, Kind};
 use crate::ledger::fresh_id;
 use crate::name::host::{DnsName, Host};
 use crate::policy::destination::{self, Action, FlowDecision, PreSniffDecision, Protocol};
+use crate::policy::routing::Reach;
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::{Refusal, Stop, unrecorded};
@@ -95,7 +96,10 @@ impl Flow {
         let snapshot = self.gateway.snapshot();
         let is_tunnelled = match self.judge(&snapshot, protocol).action {
             Action::Tunnel { .. } => true,
-            Action::Inspect(_) => matches!(snapshot.interception, Interception::Passthrough(_)),
+            Action::Inspect(inspection) => {
+                inspection.reach() == Reach::Origin
+                    && matches!(snapshot.interception, Interception::Passthrough(_))
+            }
             Action::Deny { .. } => false,
         };
         let keeps = |(host, peer)| snapshot.upstreams.keeps(snapshot.policy(), &host, peer);

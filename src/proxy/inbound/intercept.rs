@@ -47,6 +47,10 @@ pub(crate) async fn inspect(
                 Decision::builtin("interception-off", "a rule says Inspect, and interception.mode is Off");
             return flow.reset(&decision, stream.into_parts().1);
         }
+        Interception::Passthrough(_) if inspection.reach() == Reach::Routes => {
+            let reason = "only models of routes answer at this host, and nothing is intercepted here";
+            return flow.reset(&Decision::builtin("route", reason), stream.into_parts().1);
+        }
         Interception::Passthrough(why) => {
             let reason = format!("not intercepted: {why}");
             return flow.tunnel(decision, Protocol::Tls, stream, Some(reason)).await;

@@ -89,10 +89,22 @@ impl Health {
         Some(Change::Closed(closed))
     }
 
-    /// The request that tried it ended without telling how it does: another one may try.
-    pub(crate) fn untold(&self, model: &str) {
-        let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = models.get_mut(model) {
+    /// A request that asks it from now on. However it ends, another one may try the model then.
+    pub(crate) fn trial(&self, model: String) -> Trial<'_> {
+        Trial { health: self, model }
+    }
+}
+
+/// A request on its way to a model.
+pub(crate) struct Trial<'a> {
+    health: &'a Health,
+    model: String,
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        let mut models = self.health.models.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = models.get_mut(&self.model) {
             state.is_tried = false;
         }
     }
@@ -136,7 +148,7 @@ mod tests {
         let later = now + FIRST;
         assert!(health.may_ask("coder", later));
         assert!(!health.may_ask("coder", later), "the first one has not ended yet");
-        health.untold("coder");
+        drop(health.trial("coder".to_owned()));
         assert!(health.may_ask("coder", later));
     }
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::StatusCode;
 
 use super::Record;
 use crate::call::turn::{AnswerFailure, Notes};
 use crate::call::{Service, Usage};
+use crate::credential::placement::Plan;
 use crate::decision::{Decision, Verdict};
 use crate::event::{self, Extent, Id, Kind, Transform};
 use crate::ledger::fresh_id;
@@ -33,6 +35,7 @@ pub(super) struct RoutedAnswer {
 impl Record {
     /// One of a chain is asked now.
     pub(in crate::proxy::exchange) fn asking(&mut self, route: &Route, shown: event::Route) {
+        self.routed = None;
         let Some(provider) = &mut self.provider else { return };
         let attempts = provider.route.take().map(|route| route.attempts.clone()).unwrap_or_default();
         let rule = route.id.as_str().into();
@@ -58,7 +61,10 @@ impl Record {
         if self.is_decided {
             let plan = target.credential.as_ref();
             self.credential = plan.map(|plan| plan.credential().name.as_str().into());
-            plan.into_iter().for_each(|plan| metrics.credential_attached(&plan.credential().name));
+            if let Some(credential) = plan.map(Plan::credential) {
+                metrics.credential_attached(&credential.name);
+                self.transforms.push(Transform::new("credential", Some(credential.id.to_string())));
+            }
         } else {
             self.request_allowed(decision, target);
         }
@@ -108,6 +114,18 @@ impl Record {
         (routed.report, routed.measured) = (report, Some(measured));
     }
 
+    /// The gateway itself answers a request that may go on.
+    pub(in crate::proxy::exchange) fn told_here(&mut self, decision: &Decision, status: StatusCode) {
+        self.emit_allowed(decision);
+        self.http.status = Some(status.as_u16());
+    }
+
+    fn emit_allowed(&mut self, decision: &Decision) {
+        self.emit_decision(self.id, Kind::Request, decision);
+        self.session.gateway.metrics.request(self.service, decision.verdict);
+        self.is_decided = true;
+    }
+
     /// The gateway itself answers with a text that models of the agent read. Returns the id of the event.
     pub(in crate::proxy::exchange) fn stub_told(&mut self, decision: &Decision) -> Id {
         self.http.status = Some(200);
@@ -118,10 +136,12 @@ impl Record {
     }
 
     /// No model answered. Returns the id of the event of the end.
-    pub(in crate::proxy::exchange) fn route_failed(&mut self, reason: &str) -> Id {
+    pub(in crate::proxy::exchange) fn route_failed(&mut self, decision: &Decision, reason: &str) -> Id {
         let id = fresh_id();
         self.failure = Some(reason.to_owned().into());
-        self.is_decided = true;
+        if !self.is_decided {
+            self.emit_allowed(decision);
+        }
         self.ending = Some(id);
         id
     }

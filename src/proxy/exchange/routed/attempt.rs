@@ -17,6 +17,7 @@ use crate::event;
 use crate::policy::routing::{Hop, Model, ORIGIN};
 use crate::provider;
 use crate::provider::adapter::{Framing, ModelRequestHead};
+use crate::provider::request::Detection;
 use crate::provider::translate::failure::{MOST_ERROR_BYTES, UpstreamError, classify};
 use crate::provider::translate::{AgentRoute, AnswerLimits, AnswerTerms, AnswerTranslation, MovedAnswer};
 use crate::proxy::body::Body;
@@ -26,6 +27,8 @@ use crate::proxy::body::transit::Transit;
 use crate::proxy::error::{Class, Stop};
 use crate::proxy::exchange::Exchange;
 use crate::proxy::exchange::credentials::{self, OutboundBody};
+use crate::proxy::exchange::detection;
+use crate::proxy::exchange::head::forget_digests;
 use crate::proxy::exchange::model_request::{ModelRequest, describe, exhausted};
 use crate::proxy::exchange::named;
 use crate::proxy::exchange::record::Record;
@@ -122,6 +125,16 @@ pub(super) struct FailedAttempt {
     pub(super) answer: Option<Response<Body>>,
 }
 
+impl FailedAttempt {
+    /// Masks the key of the provider in what its server says about the failure.
+    pub(super) fn hide_key(&mut self, exchange: &Exchange<'_>) {
+        let secrets = self.target.secrets(&exchange.snapshot);
+        if let Some(masked) = secrets.and_then(|secrets| secrets.masked(self.failure.message.as_bytes())) {
+            self.failure.message = String::from_utf8_lossy(&masked).into_owned();
+        }
+    }
+}
+
 /// A request as it is sent.
 struct Outgoing {
     parts: Parts,
@@ -140,6 +153,7 @@ impl Attempt<'_> {
         record.request_routed(self.turn.decision, &target, (&notes, self.turn.body, &body));
         let answer = match self.send(parts, &target, body, record).await {
             Ok(answer) => answer,
+            Err(stop) if is_our_own(&stop) => return Err(Asked::Stopped(stop)),
             Err(stop) => return Err(failed(failure_of(&stop), target)),
         };
         let received = response::receive(answer, self.exchange.session, &self.exchange.snapshot);
@@ -184,7 +198,7 @@ impl Attempt<'_> {
     }
 
     /// The request as a model of a provider reads it, judged once more by that provider's doors.
-    fn to_model(&self, model: &Model, record: &Record) -> Result<Outgoing, Asked> {
+    fn to_model(&self, model: &Model, record: &mut Record) -> Result<Outgoing, Asked> {
         let (exchange, provider) = (self.exchange, &*model.provider);
         let snapshot = &exchange.snapshot;
         let asked = (self.turn.dialect(), self.turn.asked_model());
@@ -219,7 +233,7 @@ impl Attempt<'_> {
         parts: &Parts,
         target: &UpstreamTarget,
         model_body: &mut ModelBody,
-        record: &Record,
+        record: &mut Record,
     ) -> Result<(), Asked> {
         let Some((service, dialect)) = target.service.and_then(|service| Some((service, service.dialect?)))
         else {
@@ -230,8 +244,18 @@ impl Attempt<'_> {
         let head = ModelRequestHead { service, path, query: None, headers };
         let terms: (&dyn Terms, _) = (snapshot.policy().as_ref(), &BlockedCalls::new(1));
         let body = (&*model_body.body, snapshot.json_limits());
-        let judged = provider::request::read(provider::adapter(dialect), &head, body, terms, None);
-        let judged = judged.map_err(|denial| Asked::Stopped(denial.into()))?;
+        // What may go to the origin, where the gateway's key vouches for what a model wrote, may not go everywhere.
+        let searched = detection::inspection(snapshot, &target.origin.host, model_body.body.len());
+        let mut searched = searched.map(|searched| searched.of_model(target.credential.is_some()));
+        let detection = searched.as_mut().map(|searched| searched as &mut dyn Detection);
+        let judged = provider::request::read(provider::adapter(dialect), &head, body, terms, detection);
+        let judged = match judged {
+            Ok(judged) => judged,
+            Err(denial) => {
+                searched.into_iter().for_each(|mut searched| record.inspected(searched.take()));
+                return Err(Asked::Stopped(denial.into()));
+            }
+        };
         record.emit_audits(judged.recorded);
         if let Some(edited) = judged.body {
             model_body.body = edited.into();
@@ -286,13 +310,22 @@ impl Attempt<'_> {
     /// What an answer that is no success comes to.
     async fn refused(&self, response: Response<Body>, target: UpstreamTarget) -> Asked {
         let (head, body) = response.into_parts();
-        let body = self.first_bytes(body).await;
+        let mut body = self.first_bytes(body).await;
+        // Before anything of it is cut off.
+        if let Some(masked) =
+            target.secrets(&self.exchange.snapshot).and_then(|secrets| secrets.masked(&body))
+        {
+            body = masked;
+        }
         let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         let status = head.status.as_u16();
         let failure = classify(&UpstreamError { status, retry_after, body: &body });
         let answer = match self.hop {
+            Hop::Origin if body.len() >= MOST_ERROR_BYTES => None,
             Hop::Origin => {
                 let mut response = Response::from_parts(head, Body::own(body));
+                forget_digests(response.headers_mut());
+                response.headers_mut().remove(header::ETAG);
                 response.headers_mut().remove(header::CONTENT_LENGTH);
                 response.headers_mut().insert(ROUTE, HeaderValue::from_static(ORIGIN));
                 Some(response)
@@ -334,7 +367,8 @@ impl Attempt<'_> {
         let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
-        let streams = self.turn.model_request.facts.stream;
+        let asked = self.turn.model_request.facts.stream;
+        let streams = translated.as_ref().map_or(asked, |translated| translated.streams);
         let is_translated = translated.is_some();
         let reader = match translated {
             Some(translated) => self.translation(translated, &essence, record),
@@ -457,6 +491,14 @@ fn passed_on(status: StatusCode, head: &HeaderMap, body: Vec<u8>, label: &str) -
         response.headers_mut().insert(ROUTE, label);
     }
     Some(response)
+}
+
+/// Whether an end is this process's own matter, of which no model is to blame.
+fn is_our_own(stop: &Stop) -> bool {
+    match stop {
+        Stop::Denied(refusal) => refusal.status == StatusCode::SERVICE_UNAVAILABLE,
+        Stop::Failed(failure) => failure.class == Class::Descriptors,
+    }
 }
 
 fn failed(failure: AnswerFailure, target: UpstreamTarget) -> Asked {

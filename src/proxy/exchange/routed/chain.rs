@@ -11,6 +11,7 @@ use crate::call::FailureClass;
 use crate::call::turn::AnswerFailure;
 use crate::event;
 use crate::policy::routing::{Hop, Model, Route};
+use crate::provider::translate::{UpstreamError, classify};
 use crate::proxy::body::Body;
 use crate::proxy::error::Stop;
 use crate::proxy::exchange::Exchange;
@@ -70,15 +71,15 @@ impl Chain {
             let until = deadline.min(now + first_piece(hop, !rest.is_empty(), deadline - begun));
             record.asking(&self.route, turn.shown(hop));
             let (is_last, rule) = (rest.is_empty(), self.route.id.as_str());
+            // An agent that hangs up tells nothing about the model.
+            let _trial = exchange.session.gateway.routing.health.trial(turn.health_name(hop));
             let asked = Attempt { exchange, turn, hop, is_last, until, rule }.ask(record).await;
             let took = now.elapsed();
             match asked {
                 Ok(begun) => return Ok(self.answered(exchange, (turn, hop), (begun, took), record)),
-                Err(Asked::Stopped(stop)) => {
-                    exchange.session.gateway.routing.health.untold(&turn.health_name(hop));
-                    return Err(stop);
-                }
-                Err(Asked::Failed(failed)) => {
+                Err(Asked::Stopped(stop)) => return Err(stop),
+                Err(Asked::Failed(mut failed)) => {
+                    failed.hide_key(exchange);
                     self.failed(exchange, (turn, hop), (&failed.failure, took), record);
                     let follows = self.route.follows(failed.failure.class) && Instant::now() < deadline;
                     last = Some((hop, failed));
@@ -120,11 +121,19 @@ impl Chain {
     ) -> Routed {
         let Begun { response, target } = begun;
         let gateway = &exchange.session.gateway;
-        self.tell_health(exchange, hop, gateway.routing.health.answered(&turn.health_name(hop)));
-        let status = Some(response.status().as_u16());
-        record.attempted(attempt(hop.label(), ANSWERED, status, took));
-        gateway.metrics.routing().attempted(hop.label(), ANSWERED);
-        gateway.metrics.routing().routed(self.route.id.as_str(), hop.label(), ANSWERED);
+        let status = response.status().as_u16();
+        let metrics = gateway.metrics.routing();
+        if response.status().is_success() {
+            self.tell_health(exchange, hop, gateway.routing.health.answered(&turn.health_name(hop)));
+            record.attempted(attempt(hop.label(), ANSWERED, Some(status), took));
+            metrics.attempted(hop.label(), ANSWERED);
+            metrics.routed(self.route.id.as_str(), hop.label(), ANSWERED);
+        } else {
+            // The origin, last of its chain, whose error passes on unread.
+            let failure = classify(&UpstreamError { status, retry_after: None, body: &[] });
+            metrics.routed(self.route.id.as_str(), hop.label(), failure.class.as_str());
+            self.failed(exchange, (turn, hop), (&failure, took), record);
+        }
         Routed { response, target, is_answer: true }
     }
 
@@ -163,10 +172,12 @@ impl Chain {
         (target, answer): (UpstreamTarget, Option<Response<Body>>),
         record: &mut Record,
     ) -> Routed {
-        let event = record.route_failed(&failure.to_string());
+        let event = record.route_failed(turn.decision, &failure.to_string());
+        let is_answer = answer.is_some();
         let response = answer
             .unwrap_or_else(|| told::failed(turn.dialect(), failure, (label, self.route.id.as_str()), event));
-        Routed { response, target, is_answer: false }
+        // Some clients do not look at the status of what a model's server says.
+        Routed { response, target, is_answer }
     }
 
     fn tell_health(&self, exchange: &Exchange<'_>, hop: &Hop, change: Option<Change>) {

@@ -14,7 +14,7 @@ use super::Exchange;
 use super::decide::RequestPlan;
 use super::model_request::{ModelRequest, describe};
 use super::record::Record;
-use crate::call::{Api, Dialect};
+use crate::call::{Api, Dialect, Service, Vendor};
 use crate::decision::Decision;
 use crate::policy::routing::{Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing};
 use crate::provider::translate::estimate::Size;
@@ -32,6 +32,8 @@ pub(super) enum Choice {
     /// It goes where the agent sent it.
     Origin,
     Chain(Chain),
+    /// Its tokens are counted here.
+    Counted(Box<Response<Body>>),
     /// It is answered here.
     Told(Box<Response<Body>>),
 }
@@ -135,7 +137,7 @@ impl Exchange<'_> {
         (model_request, body): (&mut ModelRequest, &mut RequestBody),
         record: &mut Record,
     ) -> Result<Choice, Stop> {
-        let (true, Some(model)) = (is_routed(model_request.service.api), model_request.facts.model.clone())
+        let (true, Some(model)) = (is_routed(model_request.service), model_request.facts.model.clone())
         else {
             return Ok(Choice::Origin);
         };
@@ -167,6 +169,7 @@ impl Exchange<'_> {
             }
             RouteOutcome::Chain { route, chain } => (route, chain),
         };
+        let is_cut = marker.is_some();
         if let Some(marked) = marker {
             let (before, after) = (body.bytes().cloned().unwrap_or_default(), marked.body.into());
             record.markers_cut(&marked.label, &before, &after);
@@ -174,7 +177,7 @@ impl Exchange<'_> {
             describe(&mut parts.headers, body.bytes().map_or(0, bytes::Bytes::len));
             model_request.is_edited = true;
         }
-        if model_request.facts.is_attested && (model_request.is_edited || self.has_own_thinking(body)) {
+        if model_request.facts.is_attested && (is_cut || self.has_own_thinking(body)) {
             // Its client has a hash of the body in it, which would no longer be true.
             hops.retain(|hop| !matches!(hop, Hop::Origin));
         }
@@ -183,8 +186,8 @@ impl Exchange<'_> {
         }
         let begins_at_model = hops.first().is_some_and(|hop| hop.model().is_some());
         if model_request.service.api == Api::CountTokens {
-            let told = || Choice::Told(Box::new(self.count(&hops, body)));
-            return Ok(if begins_at_model { told() } else { Choice::Origin });
+            let counted = || Choice::Counted(Box::new(self.count(&hops, body)));
+            return Ok(if begins_at_model { counted() } else { Choice::Origin });
         }
         let models = hops.iter().filter_map(|hop| hop.model().and_then(|model| model.model.as_deref()));
         model_request.facts.models.extend(models.map(str::to_owned));
@@ -239,8 +242,11 @@ impl Exchange<'_> {
 }
 
 /// Whether routes are about requests to this API.
-fn is_routed(api: Api) -> bool {
-    match api {
+fn is_routed(service: Service) -> bool {
+    // There the model is in the path.
+    let is_vertex = service.vendor == Vendor::VertexAi;
+    match service.api {
+        _ if is_vertex => false,
         Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
         Api::GenerateContent
         | Api::Converse
