@@ -272,6 +272,16 @@ mod tests {
                 r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"busy"}}}"#,
                 FailureClass::RateLimited,
             ),
+            (
+                Dialect::OpenAIResponses,
+                r#"{"type":"response.failed","response":{"error":{"code":"context_length_exceeded","message":"busy"}}}"#,
+                FailureClass::ContextLength,
+            ),
+            (
+                Dialect::OpenAIChat,
+                r#"{"error":{"type":"invalid_request_error","code":"insufficient_quota","message":"busy"}}"#,
+                FailureClass::Quota,
+            ),
         ] {
             let (answer, text) = streamed(dialect, &[&format!("data: {event}\n\n")]);
             let failure = answer.failure().unwrap();
