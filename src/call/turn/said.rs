@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::AnswerFailure;
+use super::{AnswerFailure, escape};
 use crate::call::Usage;
 use crate::wire::json;
 
@@ -105,26 +105,11 @@ impl<'d> JsonText<'d> {
     pub fn write(self, out: &mut Vec<u8>) {
         match self {
             Self::Raw(raw) => out.extend_from_slice(raw.as_bytes()),
-            Self::Plain(text) => escape(text, out),
-        }
-    }
-}
-
-/// Appends a text as the inside of a JSON string (RFC 8259, section 7).
-fn escape(text: &str, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(br#"\""#),
-            b'\\' => out.extend_from_slice(br"\\"),
-            b'\n' => out.extend_from_slice(br"\n"),
-            b'\r' => out.extend_from_slice(br"\r"),
-            b'\t' => out.extend_from_slice(br"\t"),
-            0..0x20 => {
-                out.extend_from_slice(br"\u00");
-                out.extend([byte >> 4, byte & 0xf].map(|digit| DIGITS[usize::from(digit)]));
+            Self::Plain(text) => {
+                let mut escaped = String::with_capacity(text.len());
+                escape(text, &mut escaped);
+                out.extend_from_slice(escaped.as_bytes());
             }
-            _ => out.push(byte),
         }
     }
 }

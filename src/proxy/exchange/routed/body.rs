@@ -144,3 +144,16 @@ fn params(model: &Model) -> String {
         .collect();
     format!("{{{}}}", members.join(","))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn policies_may_name_every_transform_and_no_other() {
+        let known: BTreeSet<&str> = Transform::ALL.iter().map(|transform| transform.as_str()).collect();
+        assert_eq!(BTreeSet::from(routing::TRANSFORMS), known);
+    }
+}
