@@ -17,6 +17,23 @@ impl Service {
     pub fn is_inference(&self) -> bool {
         self.api != Api::Other
     }
+
+    /// Whether routes are about requests for it: the body names a model, and another may answer in its words.
+    pub fn may_be_routed(&self) -> bool {
+        // There the model is in the path.
+        let is_vertex = self.vendor == Vendor::VertexAi;
+        match self.api {
+            _ if is_vertex => false,
+            Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
+            Api::GenerateContent
+            | Api::Converse
+            | Api::InvokeModel
+            | Api::Embeddings
+            | Api::Models
+            | Api::Startup
+            | Api::Other => false,
+        }
+    }
 }
 
 macro_rules! words {

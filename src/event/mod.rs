@@ -333,7 +333,7 @@ pub struct Payload {
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Transform {
-    /// What kind of change: `hosted-tool`, `request`, `answer` or `credential`.
+    /// What kind of change: `hosted-tool`, `redact`, `request`, `marker`, `translate`, `answer` or `credential`.
     pub name: Cow<'static, str>,
     /// The body as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -341,7 +341,8 @@ pub struct Transform {
     /// The body as it went on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Extent>,
-    /// What was changed: the type of a hosted tool, the id of a credential.
+    /// What was changed: the type of a hosted tool, the detector of a secret, the label of a marker, what a translation left
+    /// out or mended, the id of a credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

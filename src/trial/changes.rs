@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use crate::lint;
 use crate::name::path::{NormalPath, PathPattern};
-use crate::policy::document::{Action, Destination, Document, Endpoint, ToolAction, ToolRule};
+use crate::policy::document::{
+    Action, Destination, Document, Endpoint, ToolAction, ToolRule, WrittenModelProvider,
+};
+use crate::policy::routing::Reach;
 use crate::provider;
 
 /// Whether a change lets more through.
@@ -69,6 +72,7 @@ pub fn changes(old: &[Document], new: &[Document]) -> Vec<PolicyChange> {
         let is = is.and_then(|at| new.get(at)).unwrap_or(&nothing);
         changes.destinations(id, was, is);
         changes.tools(id, was, is);
+        changes.providers(id, was, is);
         changes.sections(id, &spec(was), &spec(is));
     }
     changes.0.sort();
@@ -128,6 +132,11 @@ impl Changes {
             self.add(Mark::Other, rule, "ports");
         }
         self.endpoints(rule, was, is);
+        match (reach(was), reach(is)) {
+            (Reach::Origin, Reach::Routes) => self.add(Mark::Tighter, rule, "reach: Origin becomes Routes"),
+            (Reach::Routes, Reach::Origin) => self.add(Mark::Looser, rule, "reach: Routes becomes Origin"),
+            (Reach::Origin, Reach::Origin) | (Reach::Routes, Reach::Routes) => {}
+        }
         let rest = |rule: &Destination| (rule.provider, rule.upgrade, rule.allow_ech, rule.protocol);
         if rest(was) != rest(is) {
             self.add(Mark::Other, rule, "provider, upgrade, allowEch or protocol");
@@ -196,6 +205,39 @@ impl Changes {
         }
     }
 
+    /// Servers of models: what agents ask may go there.
+    fn providers(&mut self, id: &str, old: &Document, new: &Document) {
+        let (old, new) = (&old.spec.model_providers, &new.spec.model_providers);
+        let named = |all: &'_ [WrittenModelProvider], name: &str| all.iter().position(|one| one.name == name);
+        for was in old {
+            let rule = format!("{id}/{}", was.name);
+            match named(new, &was.name).and_then(|at| new.get(at)) {
+                None => self.add(Mark::Tighter, &rule, format!("gone: requests to {}", was.endpoint)),
+                Some(is) if is != was => self.provider(&rule, was, is),
+                Some(_) => {}
+            }
+        }
+        for is in new.iter().filter(|is| named(old, &is.name).is_none()) {
+            self.add(Mark::Looser, &format!("{id}/{}", is.name), format!("new: requests to {}", is.endpoint));
+        }
+    }
+
+    fn provider(&mut self, rule: &str, was: &WrittenModelProvider, is: &WrittenModelProvider) {
+        if was.endpoint != is.endpoint {
+            self.add(Mark::Other, rule, format!("endpoint: {} becomes {}", was.endpoint, is.endpoint));
+        }
+        let ranges = |one: &WrittenModelProvider| one.allow_addresses.clone().unwrap_or_default();
+        self.items(rule, "allowAddresses", (&ranges(was), &ranges(is)), (Mark::Looser, |_, _| false));
+        let rest = |one: &WrittenModelProvider| WrittenModelProvider {
+            endpoint: String::new(),
+            allow_addresses: None,
+            ..one.clone()
+        };
+        if rest(was) != rest(is) {
+            self.add(Mark::Other, rule, "dialect, credential or what is said to its models");
+        }
+    }
+
     fn tool(&mut self, rule: &str, was: &ToolRule, is: &ToolRule) {
         if was.action != is.action {
             let mark = match (was.action, is.action) {
@@ -258,6 +300,7 @@ impl Changes {
         let known = [
             "/destinations",
             "/tools",
+            "/modelProviders",
             "/enforcement",
             "/failurePolicy",
             "/toolDefault",
@@ -279,6 +322,10 @@ impl Changes {
 
 fn section(id: &str, pointer: &str) -> String {
     format!("{id}{}", pointer.replacen("/allow", "", 1))
+}
+
+fn reach(rule: &Destination) -> Reach {
+    rule.reach.unwrap_or(Reach::Origin)
 }
 
 /// What a rule with this action does where it is added.

@@ -22,6 +22,9 @@ fn each_change_is_marked_by_what_it_lets_through() {
     let listed = |path: &str| {
         rule(&format!("hosts: [a.example], action: Inspect, endpoints: [{{methods: [GET], path: {path}}}]"))
     };
+    let provider = |host: &str| {
+        format!("modelProviders: [{{name: v, endpoint: 'https://{host}/v1', dialect: OpenAIChat}}]")
+    };
     let tools =
         |names: &str, action: &str| format!("tools: [{{name: t, tools: [{names}], action: {action}}}]");
     for (old, new, expected) in [
@@ -46,6 +49,28 @@ fn each_change_is_marked_by_what_it_lets_through() {
         (tools("Bash", "Deny"), tools("Bash, Read", "Deny"), "tighter n/p/t tools: + Read"),
         (tools("Bash", "Allow"), tools("Bash, Read", "Allow"), "looser n/p/t tools: + Read"),
         (tools("Bash", "Deny"), tools("Bash", "Allow"), "looser n/p/t action"),
+        (
+            inspect("a.example"),
+            rule("hosts: [a.example], action: Inspect, reach: Routes"),
+            "tighter n/p/d reach: Origin becomes Routes",
+        ),
+        (
+            rule("hosts: [a.example], action: Inspect, reach: Routes"),
+            inspect("a.example"),
+            "looser n/p/d reach: Routes becomes Origin",
+        ),
+        (String::new(), provider("b.example"), "looser n/p/v new: requests to https://b.example/v1"),
+        (provider("b.example"), String::new(), "tighter n/p/v gone: requests to https://b.example/v1"),
+        (
+            provider("b.example"),
+            provider("c.example"),
+            "other n/p/v endpoint: https://b.example/v1 becomes https://c.example/v1",
+        ),
+        (
+            provider("b.example"),
+            provider("b.example").replace("}]", ", allowAddresses: [10.0.0.0/8]}]"),
+            "looser n/p/v allowAddresses: + 10.0.0.0/8",
+        ),
         (String::new(), "toolDefault: Deny".to_owned(), "tighter n/p/toolDefault Allow becomes Deny"),
         (String::new(), "hostedTools: {allow: [x]}".to_owned(), "looser n/p/hostedTools allow: + x"),
         (

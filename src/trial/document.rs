@@ -130,6 +130,8 @@ pub struct Expectation {
     pub removed: Option<Vec<String>>,
     /// Of a request: the detectors of all secrets that are replaced in it, in any order.
     pub redacted: Option<Vec<String>>,
+    /// Of a request: the labels of all models that routes ask, one after the other.
+    pub models: Option<Vec<String>>,
     /// Of an answer: all of its calls, in their order.
     pub calls: Option<Vec<ExpectedCall>>,
 }
@@ -276,6 +278,9 @@ fn case_mistakes(case: &TestCase) -> Vec<Problem> {
     }
     if expect.removed.is_some() && case.request.is_none() {
         say("expect.removed", "cannot be met: hosted tools are taken out of requests alone");
+    }
+    if expect.models.is_some() && case.request.is_none() {
+        say("expect.models", "cannot be met: routes are about requests alone");
     }
     if expect.redacted.is_some() && case.request.is_none() {
         say("expect.redacted", "cannot be met: secrets are replaced in requests alone");

@@ -17,6 +17,10 @@ pub fn differences(expected: &Expectation, tried: &Tried) -> Vec<String> {
     let mut differences = decision(expected, &outcome.decision);
     differences.extend(other_list("removed", expected.removed.as_ref(), &outcome.removed));
     differences.extend(other_list("redacted", expected.redacted.as_ref(), &outcome.redacted));
+    if let Some(models) = expected.models.as_ref().filter(|models| **models != outcome.models) {
+        let differs = format!("models: expected {}, it is {}", listed(models), listed(&outcome.models));
+        differences.push(differs);
+    }
     if let Some(calls) = &expected.calls {
         differences.extend(compare_calls(calls, &outcome.calls));
     }
@@ -31,8 +35,11 @@ fn other_list(what: &str, expected: Option<&Vec<String>>, found: &[String]) -> O
         words
     };
     let expected = expected.filter(|expected| sorted(expected) != sorted(found))?;
-    let listed = |words: &[String]| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
     Some(format!("{what}: expected {}, it is {}", listed(expected), listed(found)))
+}
+
+fn listed(words: &[String]) -> String {
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
 fn decision(expected: &Expectation, decided: &ShownDecision) -> Vec<String> {
@@ -120,6 +127,7 @@ fn is_known(rule: &str, documents: &[Document]) -> bool {
         spec.destinations.iter().any(|rule| rule.name == name)
             || spec.tools.iter().any(|rule| rule.name == name)
             || spec.rules.iter().any(|rule| rule.name == name)
+            || spec.routes.iter().any(|route| route.name == name)
             || spec.credentials.iter().any(|rule| credential == Some(rule.name.as_str()))
             || SECTIONS.iter().any(|section| name.split('.').next() == Some(section))
     })

@@ -18,6 +18,7 @@ pub mod question;
 pub mod replay;
 pub mod report;
 mod request;
+mod routed;
 pub mod written;
 
 use std::path::Path;
@@ -93,6 +94,8 @@ pub struct Outcome {
     pub removed: Vec<String>,
     /// The detectors of the secrets that are replaced in the request.
     pub redacted: Vec<String>,
+    /// The labels of the models that routes ask for the request, one after the other.
+    pub models: Vec<String>,
 }
 
 /// A tool call of an answer.
@@ -136,7 +139,7 @@ impl Trial<'_> {
 
 impl Outcome {
     fn of(decision: ShownDecision) -> Self {
-        Self { decision, calls: Vec::new(), removed: Vec::new(), redacted: Vec::new() }
+        Self { decision, calls: Vec::new(), removed: Vec::new(), redacted: Vec::new(), models: Vec::new() }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::document::TestCall;
 use super::facts::KnownFacts;
 use super::judged::{self, KnownInput};
-use crate::call::{Api, Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
+use crate::call::{Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
 use crate::digest::sha256_hex;
 use crate::event::{API_VERSION, Event};
 use crate::name::host::Host;
@@ -392,26 +392,12 @@ impl AskedDestination {
         let unknown_provider = service.is_none() && looks_like_inference(&method, &path);
         let asked = EndpointQuery { method: &method, path: &path, service, unknown_provider };
         let mut explanation = policy.explain_destination(&flow, Some(&asked));
-        let dialect = service.filter(|service| method == http::Method::POST && asks_model(service.api));
+        let dialect = service.filter(|service| method == http::Method::POST && service.may_be_routed());
         if let Some(dialect) = dialect.and_then(|service| service.dialect) {
             let reach = policy.reach(&host, port);
             let request = KnownRequest { host: &host, dialect, model, reach };
             explanation.rules.extend(policy.explain_routes(&request));
         }
         Ok(explanation)
-    }
-}
-
-/// Whether routes are about requests for this: an inference, or a count of tokens.
-fn asks_model(api: Api) -> bool {
-    match api {
-        Api::Messages
-        | Api::ChatCompletions
-        | Api::Responses
-        | Api::GenerateContent
-        | Api::Converse
-        | Api::InvokeModel
-        | Api::CountTokens => true,
-        Api::Embeddings | Api::Models | Api::Startup | Api::Other => false,
     }
 }

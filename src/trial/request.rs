@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::document::{TestAnswer, TestRequest};
 use super::facts::{self, KnownFacts};
 use super::judge::TrialJudge;
-use super::{CallOutcome, Outcome, Trial, Tried, judged};
+use super::{CallOutcome, Outcome, Trial, Tried, judged, routed};
 use crate::call::withheld::Withheld;
 use crate::call::{BlockedCalls, CallNote, Change, Denial, Judge, RequestFacts, Service, Terms};
 use crate::decision::Decision;
@@ -41,6 +41,8 @@ struct ReadBody {
     removed: Vec<String>,
     redacted: Vec<String>,
     findings: Vec<Finding>,
+    /// As policy left it, where it was edited.
+    body: Option<Vec<u8>>,
     /// The denial that is only recorded because every policy of the pod is an Audit policy.
     recorded: Option<Decision>,
 }
@@ -107,7 +109,13 @@ impl Trial<'_> {
             let known = known.with_asked(service, &RequestFacts::default()).without_body();
             return Ok(self.by_rules(&known, Place::Request, &mut outcome)?.map_or(Ok(outcome), Err));
         };
-        let read = self.read(&asked, adapter, body, (host, known.has_credential()))?;
+        let mut read = self.read(&asked, adapter, body, (host, known.has_credential()))?;
+        let sent = read.body.as_deref().unwrap_or(body);
+        let to = (host, port);
+        let chain = routed::chosen(self.policy, to, (service, &read.facts), (sent, self.bounds.json))?;
+        outcome.models = chain.iter().map(|hop| hop.label().to_owned()).collect();
+        let named = chain.iter().filter_map(|hop| hop.model().and_then(|model| model.model.as_deref()));
+        read.facts.models.extend(named.map(str::to_owned));
         if let Some(recorded) = &read.recorded {
             outcome.decision = ShownDecision::from(recorded);
         }
@@ -193,7 +201,7 @@ impl Trial<'_> {
         let mut read = ReadBody { findings: inspected.findings, ..ReadBody::default() };
         match edited {
             Ok(edited) => {
-                read.facts = edited.facts;
+                (read.facts, read.body) = (edited.facts, edited.body);
                 read.recorded = inspected.recorded.into_iter().next();
                 for change in edited.changes {
                     match change {

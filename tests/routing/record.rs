@@ -37,6 +37,42 @@ fn events_say_who_was_asked_and_count_what_the_upstream_counts() {
 }
 
 #[test]
+fn a_span_is_of_the_model_that_answered_and_has_every_attempt() {
+    let collector = Upstream::build().script(|_| Some(Reply::of(200, ""))).start();
+    let endpoint = format!("http://{}", collector.address());
+    let failing = Scripts { vllm: |_| Some(Reply::of(503, "")), ..Scripts::default() };
+    let route = "- {name: small, match: {models: ['claude-*']}, to: [coder], fallback: [chat]}";
+    let test = routed_by(&policy(route, ""), failing, |setup| {
+        setup.variable("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint).variable("OTEL_BSP_SCHEDULE_DELAY", "20")
+    });
+    assert_eq!(text_of(&test.ask(&request("claude-haiku-4-5", json!({})))), "spare");
+    let export = collector.wait_for_request("an export", |seen| seen.complete);
+    let text = String::from_utf8_lossy(&export.body);
+    let parts =
+        ["postern.route.rule", "agents/p/small", "postern.route.label", "Unavailable", "Answered", SPARE];
+    for part in parts {
+        assert!(text.contains(part), "{part}");
+    }
+    assert_eq!(text.matches("postern.attempt.class").count(), 2);
+    assert!(!text.contains(ORIGIN), "the server's address is the model's");
+}
+
+#[test]
+fn the_status_names_models_that_are_passed_over() {
+    let failing = Scripts { vllm: |_| Some(Reply::of(503, "")), ..Scripts::default() };
+    let route = "- {name: small, match: {models: ['claude-*']}, to: [coder], fallback: [chat]}";
+    let test = routed(route, "", failing);
+    let passed_over = || {
+        test.gateway.status()["reasons"].to_string().contains("routes pass over agents/p/models/coder for ")
+    };
+    assert!(!passed_over());
+    for _ in 0..3 {
+        test.ask(&request("claude-haiku-4-5", json!({})));
+    }
+    assert!(passed_over(), "{}", test.gateway.status());
+}
+
+#[test]
 fn audit_routes_are_only_recorded() {
     let policy = policy(SMALL, "").replace("spec:\n", "spec:\n  enforcement: Audit\n");
     let test = routed_by(&policy, Scripts::default(), |setup| setup);

@@ -1,10 +1,13 @@
-//! The demo's provider: what its model says to a prompt, in Anthropic's shape, event by event.
+//! The demo's providers: what their models say to a prompt, in Anthropic's shape and in Chat Completions, event by event.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 /// Where its model is asked.
 pub(super) const MESSAGES: &str = "/v1/messages";
+
+/// Where a model of one's own is asked, by Chat Completions.
+pub(super) const CHAT: &str = "/v1/chat/completions";
 
 /// A call of a tool: its name, and its input as JSON.
 pub(super) type Call = (&'static str, &'static str);
@@ -52,6 +55,27 @@ pub(super) fn block(index: usize, (name, input): Call) -> [Bytes; 4] {
         piece(rest),
         event(&json!({"type": "content_block_stop", "index": index})),
     ]
+}
+
+/// The stream of a model of one's own: it deletes what it should clean up, and answers all else with a text.
+pub(super) fn chat_answer(request: &[u8]) -> Vec<Bytes> {
+    let (prompt, [_, (name, input)]) = CLEAN_UP;
+    let chunk = |delta: Value, finish: Option<&str>| -> Bytes {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        let chunk = json!({"id": "chatcmpl-demo", "object": "chat.completion.chunk", "choices": [choice]});
+        format!("data: {chunk}\n\n").into()
+    };
+    let (said, finish) = if String::from_utf8_lossy(request).contains(prompt) {
+        let function = json!({"name": name, "arguments": input});
+        let call = json!({"index": 0, "id": "call_demo", "type": "function", "function": function});
+        (json!({"tool_calls": [call]}), "tool_calls")
+    } else {
+        (json!({"content": "Said by the local model."}), "stop")
+    };
+    let usage =
+        json!({"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 30, "total_tokens": 42}});
+    let usage = format!("data: {usage}\n\n").into();
+    vec![chunk(said, None), chunk(json!({}), Some(finish)), usage, "data: [DONE]\n\n".into()]
 }
 
 fn event(data: &Value) -> Bytes {

@@ -27,8 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Every name that has an address here.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "llm.demo.test",
+    "local.demo.test",
     "model.demo.test",
     "packages.demo.test",
     "eu.registry.demo.test",

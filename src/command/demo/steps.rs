@@ -119,8 +119,19 @@ pub(super) const STEPS: &[DemoStep] = &[
         play: |stage| Box::pin(turns::why(stage)),
     },
     DemoStep {
+        done: "a subagent asks, with a marker for the model local in its system prompt; it calls Bash for rm -fr /",
+        expected: "/v1/chat/completions got demo-local, without marker and key; \
+                   a text by local/demo/only-listings, stop_reason end_turn",
+        play: |stage| Box::pin(turns::subagent(stage)),
+    },
+    DemoStep {
+        done: "llm.demo.test is stopped; ask it all the same",
+        expected: "200 by local: text Said by the local model., stop_reason end_turn",
+        play: |stage| Box::pin(turns::outage(stage)),
+    },
+    DemoStep {
         done: "look for the events of those calls",
-        expected: "3 Bash allowed, 3 Bash denied by local/demo/only-listings, 1 Read allowed, \
+        expected: "3 Bash allowed, 4 Bash denied by local/demo/only-listings, 1 Read allowed, \
                    1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
         play: |stage| Box::pin(turns::events(stage)),
     },
@@ -131,12 +142,12 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "report the denials as SARIF, each at its rule",
-        expected: "12 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:38",
+        expected: "12 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:45",
         play: |stage| Box::pin(record::sarif(stage)),
     },
     DemoStep {
         done: "count what happened",
-        expected: "6 requests denied, 4 of 8 tool calls denied by 2 rules, 60 tokens in and 150 out",
+        expected: "6 requests denied, 5 of 9 tool calls denied by 2 rules, 84 tokens in and 210 out",
         play: |stage| Box::pin(record::stats(stage)),
     },
     DemoStep {
@@ -146,7 +157,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 6 requests denied, 4 of 8 tool calls denied, 1 hosted tool taken out",
+        expected: "2 keys attached, 6 requests denied, 5 of 9 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];

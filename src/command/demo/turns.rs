@@ -83,6 +83,36 @@ pub(super) async fn denied_model(stage: &DemoStage) -> anyhow::Result<String> {
     Ok(format!("{} by {}: {reason}", shown.status.as_u16(), shown.header("x-postern-rule")))
 }
 
+/// The key of the agent's own account, which is nobody else's business.
+const AGENT_KEY: &str = "sk-demo-agents-own";
+
+/// A subagent asks with a marker in its system prompt. Returns what the local model got, and what the agent reads.
+pub(super) async fn subagent(stage: &DemoStage) -> anyhow::Result<String> {
+    let (prompt, _) = CLEAN_UP;
+    let body = json!({
+        "model": "demo-small", "max_tokens": 1024, "stream": true, "tools": [tool("Bash")],
+        "system": "<!-- @proxy-local-route:d3m0 model=local -->\nYou tidy up.",
+        "messages": [{"role": "user", "content": prompt}],
+    });
+    let shown = stage.ask(Ask::post(HOST, MESSAGES, body.to_string()).with_key(AGENT_KEY)).await?;
+    let seen = stage.upstream.seen();
+    let asked = seen.last().context("nothing was asked")?;
+    let got: Value = serde_json::from_slice(&asked.body)?;
+    let all = format!("{:?} {got}", asked.headers);
+    let left = if all.contains(AGENT_KEY) || all.contains("proxy-local-route") { "with" } else { "without" };
+    let (path, model) = (&asked.path, first(&got, ["model"]));
+    let read = came(&shown, CLEAN_UP.1)?;
+    Ok(format!("{path} got {model}, {left} marker and key; {read}"))
+}
+
+/// The agent's provider is stopped. Returns who answers, and what.
+pub(super) async fn outage(stage: &DemoStage) -> anyhow::Result<String> {
+    stage.upstream.stop(HOST);
+    let shown = ask(stage, &("Go on.", CLEAN_UP.1), &[]).await?;
+    let (status, route) = (shown.status.as_u16(), shown.header("x-postern-route").to_owned());
+    Ok(format!("{status} by {route}: {}", came(&shown, CLEAN_UP.1)?))
+}
+
 /// Returns what the gateway says of the last refusal, at its own name.
 pub(super) async fn why(stage: &DemoStage) -> anyhow::Result<String> {
     let event = stage.refusals().pop().context("nothing was refused")?;
@@ -96,7 +126,7 @@ pub(super) async fn why(stage: &DemoStage) -> anyhow::Result<String> {
 /// Returns the events of the calls, and of the tools that were removed.
 pub(super) async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let calls = |lines: &[String]| lines.iter().filter(|line| line.contains(r#""kind":"ToolCall""#)).count();
-    stage.until("the events of the tool calls", || calls(&stage.events()) >= 8).await?;
+    stage.until("the events of the tool calls", || calls(&stage.events()) >= 9).await?;
     let (mut texts, mut taken) = (BTreeMap::<_, usize>::new(), 0);
     for line in stage.events() {
         let event: Value = serde_json::from_str(&line)?;

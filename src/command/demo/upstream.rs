@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context as Waking, Poll};
 use std::time::SystemTime;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
@@ -34,7 +34,15 @@ pub(super) struct DemoUpstream {
     pub(super) address: SocketAddr,
     /// PEM of the CA behind its certificates.
     pub(super) root: String,
-    seen: Arc<Mutex<Vec<SeenRequest>>>,
+    known: Arc<Known>,
+}
+
+/// What its connections share.
+#[derive(Default)]
+struct Known {
+    seen: Mutex<Vec<SeenRequest>>,
+    /// The name under which nothing is served any more.
+    stopped: OnceLock<&'static str>,
 }
 
 /// A request that reached it.
@@ -52,36 +60,42 @@ impl DemoUpstream {
         let leaves = Arc::new(Leaves::new(Arc::new(authority), 64));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let (tasks, shared) = (drain.clone(), Arc::clone(&seen));
+        let known = Arc::<Known>::default();
+        let (tasks, shared) = (drain.clone(), Arc::clone(&known));
         drain.detach(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (leaves, seen) = (Arc::clone(&leaves), Arc::clone(&shared));
+                let (leaves, known) = (Arc::clone(&leaves), Arc::clone(&shared));
                 // A connection that fails is seen by the agent: that is what the steps look at.
-                tasks.detach(async move { drop(serve(stream, &leaves, &seen).await) });
+                tasks.detach(async move { drop(serve(stream, &leaves, &known).await) });
             }
         });
-        Ok(Self { address, root, seen })
+        Ok(Self { address, root, known })
+    }
+
+    /// Serves nothing more under this name, the first for which it is said.
+    pub(super) fn stop(&self, name: &'static str) {
+        self.known.stopped.get_or_init(|| name);
     }
 
     /// The requests that reached it, in that order.
     pub(super) fn seen(&self) -> Vec<SeenRequest> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<SeenRequest>>) -> anyhow::Result<()> {
+async fn serve(stream: TcpStream, leaves: &Leaves, known: &Known) -> anyhow::Result<()> {
     let start = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
     let name = start.client_hello().server_name().context("no server name")?.to_owned();
     let host = Host::parse(&name).context("no host name")?;
     let stream = start.into_stream(leaves.server_config(&host, false)?).await?;
-    let service = service_fn(|request: Request<Incoming>| async {
+    let service = service_fn(async |request: Request<Incoming>| {
+        ensure!(known.stopped.get() != Some(&&*name), "stopped");
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let request = SeenRequest { path: head.uri.path().to_owned(), headers: head.headers, body };
         let answer = answer(&request);
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-        Ok::<_, hyper::Error>(answer)
+        known.seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        Ok(answer)
     });
     Ok(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await?)
 }
@@ -89,14 +103,17 @@ async fn serve(stream: TcpStream, leaves: &Leaves, seen: &Mutex<Vec<SeenRequest>
 fn answer(request: &SeenRequest) -> Response<AnswerChunks> {
     match request.path.as_str() {
         ECHO => echo(request),
-        provider::MESSAGES => {
-            let mut response = Response::new(AnswerChunks(provider::answer(&request.body).into()));
-            let stream = HeaderValue::from_static("text/event-stream");
-            response.headers_mut().insert(header::CONTENT_TYPE, stream);
-            response
-        }
+        provider::MESSAGES => stream(provider::answer(&request.body)),
+        provider::CHAT => stream(provider::chat_answer(&request.body)),
         _ => Response::new(AnswerChunks::from("hello\n")),
     }
+}
+
+fn stream(events: Vec<Bytes>) -> Response<AnswerChunks> {
+    let mut response = Response::new(AnswerChunks(events.into()));
+    let media_type = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+    response
 }
 
 fn echo(request: &SeenRequest) -> Response<AnswerChunks> {

@@ -1,7 +1,7 @@
 //! The health of a running gateway, for probes and `postern status`: readiness, status, metrics.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::redirect_proof::RedirectProver;
 use crate::admin::status::{
@@ -201,6 +201,10 @@ impl GatewayHealth {
             status.reasons.push("no TLS is ended: inspected destinations are tunnelled unseen".into());
         }
         status.reasons.extend(self.facts().credentials.iter().cloned());
+        let passed_over = self.gateway.routing.health.closed(Instant::now());
+        status.reasons.extend(passed_over.into_iter().map(|(model, left)| {
+            format!("routes pass over {model} for {} s more, since it gave no answer", left.as_secs().max(1))
+        }));
     }
 
     /// Adds why the ledger cannot be written. Where events wait for it, the gateway is not ready.

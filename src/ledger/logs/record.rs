@@ -112,6 +112,10 @@ fn generative(provider: &Provider, event: &Event, to: &mut Attributes<'_, impl L
     to.number(names::MAX_TOKENS, provider.max_tokens);
     to.text(names::RESPONSE_MODEL, provider.response_model.as_deref());
     to.text(names::RESPONSE_ID, provider.request_id.as_deref());
+    if let Some(route) = &provider.route {
+        to.text(names::ROUTE_RULE, Some(&*route.rule));
+        to.text(names::ROUTE_LABEL, Some(&*route.label));
+    }
     let usage = event.usage.unwrap_or_default();
     to.number(names::INPUT_TOKENS, usage.input_tokens);
     to.number(names::OUTPUT_TOKENS, usage.output_tokens);

@@ -44,6 +44,10 @@ pub(in crate::ledger) const CONNECTION: &str = "postern.connection.id";
 pub(in crate::ledger) const API: &str = "postern.api";
 pub(in crate::ledger) const KIND: &str = "postern.kind";
 pub(in crate::ledger) const VERDICT: &str = "postern.verdict";
+pub(in crate::ledger) const ROUTE_RULE: &str = "postern.route.rule";
+pub(in crate::ledger) const ROUTE_LABEL: &str = "postern.route.label";
+pub(in crate::ledger) const ATTEMPT_CLASS: &str = "postern.attempt.class";
+pub(in crate::ledger) const ATTEMPT_MS: &str = "postern.attempt.ms";
 pub(in crate::ledger) const RULE: &str = "postern.rule";
 pub(in crate::ledger) const TRANSFORM: &str = "postern.transform";
 

@@ -12,7 +12,7 @@ use opentelemetry_sdk::trace::SdkTracer;
 
 use super::super::otlp::names;
 use crate::decision::Verdict;
-use crate::event::{Event, Kind, Provider, Timestamp, TraceParent};
+use crate::event::{Attempt, Event, Kind, Provider, Route, Timestamp, TraceParent};
 
 /// The most events of one exchange that are kept for its span: the SDK's own bound.
 pub(super) const EVENTS: usize = 128;
@@ -21,13 +21,15 @@ pub(super) const EVENTS: usize = 128;
 pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
     let Some(exchange) = last.exchange else { return };
     let (Some(http), Some(destination)) = (&last.http, &last.destination) else { return };
+    let route = last.provider.as_ref().and_then(|provider| provider.route.as_deref());
+    let (host, port) = route.map_or((&destination.host, destination.port), |route| (&route.host, route.port));
     let mut attributes = vec![
         KeyValue::new(names::EXCHANGE, exchange.to_string()),
         KeyValue::new(names::METHOD, http.method.clone().into_owned()),
         KeyValue::new(names::PATH, http.path.clone()),
         KeyValue::new(names::VERSION, http.version.trim_start_matches("HTTP/").to_owned()),
-        KeyValue::new(names::HOST, destination.host.clone()),
-        KeyValue::new(names::PORT, i64::from(destination.port)),
+        KeyValue::new(names::HOST, host.clone()),
+        KeyValue::new(names::PORT, i64::from(port)),
         KeyValue::new(names::VERDICT, last.decision.verdict.as_str()),
     ];
     attributes.extend(http.status.map(|status| KeyValue::new(names::STATUS, i64::from(status))));
@@ -38,6 +40,7 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
     if let Some(provider) = &last.provider {
         generative(provider, last, &mut attributes);
     }
+    attributes.extend(route.into_iter().flat_map(routed));
     let failure = destination.reason.as_deref();
     let status = status(last, http.status, failure);
     if let Status::Error { .. } = &status {
@@ -46,7 +49,9 @@ pub(super) fn export(tracer: &SdkTracer, before: &[Event], last: &Event) {
     }
     // The response repeats all transforms of its exchange.
     let is_shown = |event: &&Event| event.kind != Kind::Transform || last.kind != Kind::Response;
-    let events = before.iter().filter(is_shown).chain([last]).flat_map(decisions).take(EVENTS).collect();
+    let attempts = route.into_iter().flat_map(|route| &route.attempts).map(|asked| attempt(asked, last.time));
+    let decisions = before.iter().filter(is_shown).chain([last]).flat_map(decisions);
+    let events = attempts.chain(decisions).take(EVENTS).collect();
     let builder = SpanBuilder::from_name(name(last))
         .with_kind(SpanKind::Client)
         .with_start_time(time(exchange.time()))
@@ -95,6 +100,25 @@ fn generative(provider: &Provider, event: &Event, attributes: &mut Vec<KeyValue>
             .into_iter()
             .filter_map(|(name, count)| Some(KeyValue::new(name, i64::try_from(count?).unwrap_or(i64::MAX)))),
     );
+}
+
+/// Which route took the request, and who was asked last.
+fn routed(route: &Route) -> [KeyValue; 2] {
+    [
+        KeyValue::new(names::ROUTE_RULE, route.rule.to_string()),
+        KeyValue::new(names::ROUTE_LABEL, route.label.to_string()),
+    ]
+}
+
+/// A model that was asked, as a span event; when it was is known by its duration alone.
+fn attempt(asked: &Attempt, ended: Timestamp) -> SpanEvent {
+    let mut attributes = vec![
+        KeyValue::new(names::ROUTE_LABEL, asked.label.to_string()),
+        KeyValue::new(names::ATTEMPT_CLASS, asked.class.to_string()),
+        KeyValue::new(names::ATTEMPT_MS, i64::try_from(asked.ms).unwrap_or(i64::MAX)),
+    ];
+    attributes.extend(asked.status.map(|status| KeyValue::new(names::STATUS, i64::from(status))));
+    SpanEvent::new("postern.attempt", time(ended), attributes, 0)
 }
 
 /// Returns the event's decision and transforms as span events.

@@ -4,12 +4,14 @@
 //! all policies of a pod say together.
 
 mod choose;
+mod denials;
 mod model;
 mod provider;
 mod route;
 mod transform;
 
 pub use choose::{RouteDecision, RouteMarker, RouteOutcome, RouteQuestion, Routing, is_spoken};
+pub use denials::{attested, unknown_label, unrouted};
 pub use model::{Model, Param};
 pub use provider::{Endpoint, ModelProvider};
 pub use route::{Hop, MOST_FALLBACK, MOST_LABELS, ModelGlob, ORIGIN, Route, RouteMatch};

@@ -89,6 +89,18 @@ impl Health {
         Some(Change::Closed(closed))
     }
 
+    /// The models that are passed over now, by name, and for how long.
+    pub(crate) fn closed(&self, now: Instant) -> Vec<(String, Duration)> {
+        let models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = |state: &State| state.closed.map(|(until, _)| until.saturating_duration_since(now));
+        let mut closed: Vec<_> = models
+            .iter()
+            .filter_map(|(name, state)| Some((name.clone(), left(state).filter(|left| !left.is_zero())?)))
+            .collect();
+        closed.sort_unstable();
+        closed
+    }
+
     /// A request that asks it from now on. However it ends, another one may try the model then.
     pub(crate) fn trial(&self, model: String) -> Trial<'_> {
         Trial { health: self, model }
@@ -139,6 +151,15 @@ mod tests {
         failing(&health, 1, now);
         assert_eq!(health.answered("coder"), Some(Change::Opened));
         assert!(health.may_ask("coder", now));
+    }
+
+    #[test]
+    fn the_models_that_are_passed_over_are_listed_until_one_request_may_try_them() {
+        let (health, now) = (Health::default(), Instant::now());
+        failing(&health, 3, now);
+        health.failed("chat", None, now);
+        assert_eq!(health.closed(now + SECOND), [("coder".to_owned(), FIRST - SECOND)]);
+        assert!(health.closed(now + FIRST).is_empty());
     }
 
     #[test]

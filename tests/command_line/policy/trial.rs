@@ -232,6 +232,56 @@ fn rules_over_facts_decide_requests_answers_and_calls() {
     assert_eq!(said.code, Some(0), "{said:?}");
 }
 
+/// Routes to a model of one's own, in the place of the destination and the rules.
+const ROUTED: &str = "\
+apiVersion: postern.dev/v1alpha1
+kind: EgressPolicy
+metadata: {name: routed, namespace: agents}
+spec:
+  podSelector: {}
+  destinations: [{name: anthropic, hosts: [api.anthropic.com], action: Inspect, reach: Routes}]
+  modelProviders: [{name: vllm, endpoint: 'https://vllm.example/v1', dialect: OpenAIChat}]
+  models: [{name: coder, provider: vllm, model: qwen3}, {name: chat, provider: vllm, model: glm}]
+  routes:
+    - {name: subagents, match: {marker: af83e9}, to: [chat]}
+    - {name: small, match: {models: ['claude-haiku-*']}, to: [coder], fallback: [chat]}
+  rules:
+    - {name: no-glm, when: 'event.provider.models.exists(m, m == \"glm\") && event.provider.model == \"claude-haiku-5\"', action: Deny}
+";
+
+#[test]
+fn routes_say_which_models_are_asked_and_rules_know_all_of_them() {
+    let asked = |name: &str, model: &str, system: &str, expect: &str| {
+        let body = json!({"model": model, "max_tokens": 9, "system": system,
+            "messages": [{"role": "user", "content": "hi"}]});
+        let body = serde_json::to_string(&body.to_string()).unwrap();
+        format!("- {{name: {name}, request: {{{URL}, body: {body}}}, expect: {{{expect}}}}}\n")
+    };
+    let marker = |label: &str| format!("<!-- @proxy-local-route:af83e9 model={label} -->");
+    let cases = [
+        asked("a", "claude-haiku-4-5", "", "verdict: Allow, models: [coder, chat]"),
+        asked("b", "claude-opus-5", &marker("chat"), "verdict: Allow, models: [chat]"),
+        asked(
+            "c",
+            "claude-opus-5",
+            &marker("coder"),
+            "verdict: Deny, rule: postern/builtin/route, reason: 'Labels: chat'",
+        ),
+        asked("d", "claude-opus-5", "", "verdict: Deny, rule: postern/builtin/route"),
+        asked("e", "claude-haiku-5", "", "verdict: Deny, rule: agents/routed/no-glm"),
+    ]
+    .concat();
+    let tried = |cases: &str| {
+        let place = place(cases);
+        place.write("policies/coding-agents.yaml", ROUTED);
+        place.run(&["policy", "test", "tests/agents.yaml"])
+    };
+    let said = tried(&cases);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let said = tried(&asked("a", "claude-haiku-4-5", "", "verdict: Allow, models: [chat]"));
+    assert!(said.stdout.contains("models: expected chat, it is coder, chat"), "{said:?}");
+}
+
 #[test]
 fn what_a_rule_would_need_and_nobody_knows_is_said() {
     let cases = "- {name: a, toolCall: {name: Bash, input: {command: ls}}, expect: {verdict: Allow}}\n\

@@ -14,9 +14,11 @@ use super::Exchange;
 use super::decide::RequestPlan;
 use super::model_request::{ModelRequest, describe};
 use super::record::Record;
-use crate::call::{Api, Dialect, Service, Vendor};
+use crate::call::{Api, Dialect};
 use crate::decision::Decision;
-use crate::policy::routing::{Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing};
+use crate::policy::routing::{
+    Hop, Reach, RouteMarker, RouteOutcome, RouteQuestion, Routing, attested, unknown_label, unrouted,
+};
 use crate::provider::translate::estimate::Size;
 use crate::provider::translate::{Marked, has_own_thinking, marked};
 use crate::proxy::body::Body;
@@ -37,9 +39,6 @@ pub(super) enum Choice {
     /// It is answered here.
     Told(Box<Response<Body>>),
 }
-
-/// The rule of what is built in about routes.
-const RULE: &str = "route";
 
 impl Exchange<'_> {
     /// Answers what is no request to a model at a host that only routes answer; nothing is sent there.
@@ -74,7 +73,7 @@ impl Exchange<'_> {
                 | Api::CountTokens
                 | Api::Embeddings,
             ) if service.is_some_and(|service| service.dialect.is_some()) => Ok(None),
-            Some(_) => Err(unrouted().into()),
+            Some(_) => Err(refused(unrouted())),
         }
     }
 
@@ -97,7 +96,7 @@ impl Exchange<'_> {
             return Ok(choice);
         }
         if plan.reach == Reach::Routes {
-            return Err(unrouted().into());
+            return Err(refused(unrouted()));
         }
         if self.snapshot.policy().routing().is_some() {
             self.forget_own_thinking(parts, (model_request, body), record)?;
@@ -120,7 +119,7 @@ impl Exchange<'_> {
             return Ok(());
         }
         if model_request.facts.is_attested {
-            return Err(attested("Thinking of another model").into());
+            return Err(refused(attested("Thinking of another model")));
         }
         record.written_anew(&written.notes, &before, &written.body);
         describe(&mut parts.headers, written.body.len());
@@ -137,7 +136,7 @@ impl Exchange<'_> {
         (model_request, body): (&mut ModelRequest, &mut RequestBody),
         record: &mut Record,
     ) -> Result<Choice, Stop> {
-        let (true, Some(model)) = (is_routed(model_request.service), model_request.facts.model.clone())
+        let (true, Some(model)) = (model_request.service.may_be_routed(), model_request.facts.model.clone())
         else {
             return Ok(Choice::Origin);
         };
@@ -163,8 +162,7 @@ impl Exchange<'_> {
             RouteOutcome::NoMatch => return Ok(Choice::Origin),
             RouteOutcome::Stub { route, label } => {
                 let labels: Vec<&str> = route.labels().collect();
-                let labels = labels.join(", ");
-                let told = self.stub(model_request, &label, &labels, record);
+                let told = self.stub(model_request, &unknown_label(&label, &labels), record);
                 return Ok(Choice::Told(Box::new(told)));
             }
             RouteOutcome::Chain { route, chain } => (route, chain),
@@ -182,7 +180,7 @@ impl Exchange<'_> {
             hops.retain(|hop| !matches!(hop, Hop::Origin));
         }
         if hops.is_empty() {
-            return Err(attested("A marker, or thinking of another model,").into());
+            return Err(refused(attested("A marker, or thinking of another model,")));
         }
         let begins_at_model = hops.first().is_some_and(|hop| hop.model().is_some());
         if model_request.service.api == Api::CountTokens {
@@ -232,44 +230,15 @@ impl Exchange<'_> {
     }
 
     /// The answer to a marker that names no model of its route.
-    fn stub(&self, asked: &ModelRequest, label: &str, labels: &str, record: &mut Record) -> Response<Body> {
-        let text = format!("[postern] No model \"{label}\" can be chosen here. Labels: {labels}.");
-        let decision = Decision::builtin(RULE, text.clone());
-        let event = record.stub_told(&decision);
+    fn stub(&self, asked: &ModelRequest, decision: &Decision, record: &mut Record) -> Response<Body> {
+        let event = record.stub_told(decision);
+        let text = decision.reason.as_deref().unwrap_or_default();
         let model = asked.facts.model.as_deref().unwrap_or_default();
-        told::stub(&text, (model, asked.facts.stream), (&decision, event), &record.hex_id())
+        told::stub(text, (model, asked.facts.stream), (decision, event), &record.hex_id())
     }
 }
 
-/// Whether routes are about requests to this API.
-fn is_routed(service: Service) -> bool {
-    // There the model is in the path.
-    let is_vertex = service.vendor == Vendor::VertexAi;
-    match service.api {
-        _ if is_vertex => false,
-        Api::Messages | Api::ChatCompletions | Api::Responses | Api::CountTokens => true,
-        Api::GenerateContent
-        | Api::Converse
-        | Api::InvokeModel
-        | Api::Embeddings
-        | Api::Models
-        | Api::Startup
-        | Api::Other => false,
-    }
-}
-
-/// The denial of a request that no route takes, at a host that only routes answer.
-fn unrouted() -> Refusal {
-    let reason = "Only models of routes answer at this host here, and no route takes this request";
-    Refusal::new(StatusCode::FORBIDDEN, Decision::builtin(RULE, reason))
-}
-
-/// The denial of a request that had to be edited, and whose provider takes it as its client made it alone.
-fn attested(what: &str) -> Refusal {
-    let reason = format!(
-        "{what} had to be cut out of this request, and the body of a request with the login of a Claude subscription must \
-         stay as it is. Set CLAUDE_CODE_ATTRIBUTION_HEADER=0 for the agent, let it use an API key, or choose a model of a \
-         route"
-    );
-    Refusal::new(StatusCode::FORBIDDEN, Decision::builtin("subscription-edit", reason))
+/// The refusal of a request that no model may answer.
+fn refused(decision: Decision) -> Stop {
+    Refusal::new(StatusCode::FORBIDDEN, decision).into()
 }
