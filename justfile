@@ -185,6 +185,12 @@ bench-detection:
     ulimit -n 8192 && cargo bench --locked --bench gateway -- --detection
     cargo bench --locked --bench detect
 
+# Translated answers beside guarded ones, and routes that match nothing beside none; translation in process; prints ratios.
+bench-routes:
+    ulimit -n 8192 && cargo bench --locked --bench gateway -- --routes
+    cargo bench --locked --bench translate
+    cargo bench --locked --bench json
+
 # How often the detectors are wrong, over 1.6 GB of published packages, which it fetches; `--beside` asks gitleaks and detect-secrets too.
 dlp-corpus *arguments:
     cargo build --locked --release

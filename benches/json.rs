@@ -1,7 +1,7 @@
 //! Reading and editing a request body beside what any pass over it costs (a copy), and beside serde_json's `Value`.
 //!
 //! What a body costs on the data path is `request`: it is read, policy is asked, what is hosted is taken out, and every
-//! tool's definition gets its digest.
+//! tool's definition gets its digest. `request_translated` is that with a route to a model that speaks Chat Completions.
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must not measure")]
 
 use divan::counter::BytesCount;
@@ -12,6 +12,8 @@ use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
 use postern::provider::adapter::ModelRequestHead;
 use postern::provider::request::RequestEditor;
+use postern::provider::translate::estimate::{Ratio, Size};
+use postern::provider::translate::{ChatTerms, EffortTerms, Images, Transform, ask, prompt};
 use postern::wire::json::{Document, Edits, Limits, Value};
 use serde_json::json;
 
@@ -119,22 +121,75 @@ fn remove_a_tool(bencher: Bencher<'_, '_>, body: Body) {
     bencher.counter(BytesCount::new(body.len())).bench_local(|| without_hosted_tool(black_box(&body)));
 }
 
+/// What the data path does with a request that a route takes: it is judged, said anew, and judged as it leaves.
 #[divan::bench(args = BODIES)]
-fn request(bencher: Bencher<'_, '_>, body: Body) {
-    const POLICY: &str = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: p}\nspec:\n  tools:\n    - {name: r, tools: [rm], action: Deny}\n";
-    let documents = document::parse("bench.yaml", POLICY).expect("a policy");
-    let policy = Policy::compile(&documents, &Labels::new()).expect("a policy");
+fn request_translated(bencher: Bencher<'_, '_>, body: Body) {
+    let policy = policy();
     let headers = HeaderMap::new();
+    let messages =
+        ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
     let service =
-        Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    let asked = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
+        Service { vendor: Vendor::OpenAi, api: Api::ChatCompletions, dialect: Some(Dialect::OpenAIChat) };
+    let chat = ModelRequestHead { service, path: "/v1/chat/completions", query: None, headers: &headers };
+    let terms = ChatTerms {
+        model: "qwen3-coder",
+        label: "coder",
+        vendor: Vendor::OpenAi,
+        max_tokens: None,
+        images: Images::Send,
+        effort: EffortTerms::Drop,
+        params: "",
+        transforms: [Transform::Reasoning, Transform::SchemaGeneric].into_iter().collect(),
+    };
+    let body = body.bytes();
+    bencher.counter(BytesCount::new(body.len())).bench_local(|| {
+        let judged = judged(&policy, &messages, black_box(&body));
+        let left = judged.as_deref().unwrap_or(&body);
+        let document = Document::parse(left, Limits::default()).expect("a body");
+        let prompt = prompt(&document).expect("a request that can be said");
+        let size = Size::of(&document);
+        let asked = ask(&prompt, &terms).expect("a request that can be said");
+        let judged = self::judged(&policy, &chat, &asked.body).map(|edited| edited.len());
+        (size.tokens(Ratio::default()), judged)
+    });
+}
+
+/// What it costs to count a request's tokens here.
+#[divan::bench(args = BODIES)]
+fn count(bencher: Bencher<'_, '_>, body: Body) {
     let body = body.bytes();
     bencher.counter(BytesCount::new(body.len())).bench_local(|| {
         let document = Document::parse(black_box(&body), Limits::default()).expect("a body");
-        let mut draft = RequestEditor::new(&document, &policy);
-        adapter(Dialect::Anthropic).request(&asked, &mut draft).expect("a request that goes on");
-        draft.finish().body.map(|edited| edited.len())
+        Size::of(&document).tokens(Ratio::default())
     });
+}
+
+#[divan::bench(args = BODIES)]
+fn request(bencher: Bencher<'_, '_>, body: Body) {
+    let (policy, headers) = (policy(), HeaderMap::new());
+    let asked = ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
+    let body = body.bytes();
+    bencher
+        .counter(BytesCount::new(body.len()))
+        .bench_local(|| judged(&policy, &asked, black_box(&body)).map(|edited| edited.len()));
+}
+
+const MESSAGES: Service =
+    Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+
+fn policy() -> Policy {
+    const POLICY: &str = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: p}\nspec:\n  tools:\n    - {name: r, tools: [rm], action: Deny}\n";
+    let documents = document::parse("bench.yaml", POLICY).expect("a policy");
+    Policy::compile(&documents, &Labels::new()).expect("a policy")
+}
+
+/// The body as policy leaves it, where it was edited.
+fn judged(policy: &Policy, asked: &ModelRequestHead<'_>, body: &[u8]) -> Option<Vec<u8>> {
+    let document = Document::parse(body, Limits::default()).expect("a body");
+    let mut draft = RequestEditor::new(&document, policy);
+    let dialect = asked.service.dialect.expect("an inference endpoint");
+    adapter(dialect).request(asked, &mut draft).expect("a request that goes on");
+    draft.finish().body
 }
 
 fn without_hosted_tool(body: &[u8]) -> Option<Vec<u8>> {

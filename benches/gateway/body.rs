@@ -19,9 +19,35 @@ static SOURCE: LazyLock<Bytes> =
 /// Bytes of a bulk.
 const BULK: u64 = 1 << 30;
 
-/// An event as LLM providers stream them.
-const EVENT: &[u8] = b"event: content_block_delta\n\
-    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"some words \"}}\n\n";
+/// A stream of events: what begins it, what is said over and over, what ends it.
+pub(crate) struct Events {
+    begin: &'static str,
+    each: &'static str,
+    end: &'static str,
+}
+
+/// An event as LLM providers stream them, and nothing around it.
+pub(crate) static TEXT: Events = Events { begin: "", each: MESSAGES.each, end: "" };
+
+/// An answer of Messages.
+pub(crate) static MESSAGES: Events = Events {
+    begin: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n\
+        event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+    each: "event: content_block_delta\n\
+        data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"some words \"}}\n\n",
+    end: "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+        event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2000}}\n\n\
+        event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+};
+
+/// The same answer of Chat Completions.
+pub(crate) static CHAT: Events = Events {
+    begin: "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"},\"finish_reason\":null}]}\n\n",
+    each: "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"some words \"},\"finish_reason\":null}]}\n\n",
+    end: "data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+        data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2000,\"total_tokens\":2009}}\n\n\
+        data: [DONE]\n\n",
+};
 
 pub(crate) enum Body {
     Text(Option<Bytes>),
@@ -31,11 +57,41 @@ pub(crate) enum Body {
         gone: Arc<AtomicU64>,
         is_text: bool,
     },
-    /// So many events are left; each is written before the next is there.
-    Events {
-        left: u32,
-        paused: bool,
+    /// Calls that never end: the next round of their pieces.
+    Held {
+        round: usize,
     },
+    /// So many events are left; each is written before the next is there, or as many as a chunk holds.
+    Events {
+        events: &'static Events,
+        left: u32,
+        has_begun: bool,
+        paused: bool,
+        is_bulk: bool,
+    },
+}
+
+/// Calls of one answer, and pieces of each call's arguments.
+const CALLS: usize = 200;
+const PIECES: usize = 80;
+const PIECE: usize = 256;
+/// The bytes of all arguments of an answer that never ends.
+pub(crate) const HELD_BYTES: usize = CALLS * PIECES * PIECE;
+
+/// The pieces of every call's arguments in this round.
+fn interleaved(round: usize) -> Bytes {
+    let piece = |call: usize| {
+        let arguments = if round == 0 { r#"{\"a\":\""#.to_owned() } else { "x".repeat(PIECE) };
+        let named = match round {
+            0 => format!(r#""id":"call_{call}","type":"function","#),
+            _ => String::new(),
+        };
+        let name = if round == 0 { r#""name":"Read","# } else { "" };
+        format!(
+            r#"data: {{"choices":[{{"index":0,"delta":{{"tool_calls":[{{"index":{call},{named}"function":{{{name}"arguments":"{arguments}"}}}}]}}}}]}}"#
+        ) + "\n\n"
+    };
+    (0..CALLS).map(piece).collect::<String>().into()
 }
 
 impl Body {
@@ -52,8 +108,13 @@ impl Body {
         Self::Bulk { left: BULK, gone: Arc::clone(gone), is_text: true }
     }
 
-    pub(crate) fn events(left: u32) -> Self {
-        Self::Events { left, paused: false }
+    /// Calls that interleave, and never end.
+    pub(crate) fn held() -> Self {
+        Self::Held { round: 0 }
+    }
+
+    pub(crate) fn events(events: &'static Events, left: u32, is_bulk: bool) -> Self {
+        Self::Events { events, left, has_begun: false, paused: false, is_bulk }
     }
 }
 
@@ -68,22 +129,34 @@ impl http_body::Body for Body {
         let data = match self.get_mut() {
             Self::Text(text) => text.take(),
             Self::Bulk { left: 0, .. } | Self::Events { left: 0, .. } => None,
+            Self::Held { round: PIECES.. } => return Poll::Pending,
+            Self::Held { round } => {
+                *round += 1;
+                Some(interleaved(*round - 1))
+            }
             Self::Bulk { left, gone, is_text } => {
                 let size = usize::try_from(*left).unwrap_or(CHUNK).min(CHUNK);
                 *left -= size as u64;
                 gone.fetch_add(size as u64, Ordering::Relaxed);
                 Some(if *is_text { SOURCE.slice(..size) } else { Bytes::from_static(&ZEROS[..size]) })
             }
-            Self::Events { paused: paused @ false, .. } => {
+            Self::Events { paused: paused @ false, is_bulk: false, .. } => {
                 // A sender that has nothing more flushes what it has: each event becomes a record of its own.
                 *paused = true;
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Self::Events { left, paused } => {
-                *left -= 1;
+            Self::Events { events, left, has_begun, paused, is_bulk } => {
                 *paused = false;
-                Some(Bytes::from_static(EVENT))
+                let most = if *is_bulk { CHUNK / events.each.len() } else { 1 };
+                let count = u32::try_from(most).unwrap().min(*left);
+                *left -= count;
+                let begin = if std::mem::replace(has_begun, true) { "" } else { events.begin };
+                let end = if *left == 0 { events.end } else { "" };
+                Some(match (begin, count, end) {
+                    ("", 1, "") => Bytes::from_static(events.each.as_bytes()),
+                    _ => [begin, &events.each.repeat(count as usize), end].concat().into(),
+                })
             }
         };
         Poll::Ready(data.map(|data| Ok(Frame::data(data))))
@@ -97,7 +170,7 @@ impl http_body::Body for Body {
         match self {
             Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
             Self::Bulk { left, .. } => SizeHint::with_exact(*left),
-            Self::Events { .. } => SizeHint::default(),
+            Self::Events { .. } | Self::Held { .. } => SizeHint::default(),
         }
     }
 }

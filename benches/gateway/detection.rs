@@ -1,12 +1,10 @@
 //! A gateway that searches for secrets beside one whose policy allows them; what `just bench-detection` runs.
 
-use std::process::Command;
-
-use super::client::{Client, Way};
-use super::gateway::{API, COLD, Gateway, MODEL, PLAIN, POLICY, TUNNEL, executable, settings};
+use super::client::Way;
+use super::gateway::{PLAIN, POLICY};
 use super::load::Load;
-use super::pki::Pki;
-use super::{Comparison, Unit, rounds, show, upstream};
+use super::pair::Pair;
+use super::{Comparison, Unit, rounds, show};
 
 const SEARCHED: Comparison = Comparison {
     names: ["Allow", "detection"],
@@ -26,24 +24,8 @@ const SEARCHED: Comparison = Comparison {
 
 pub(crate) async fn run() {
     let place = tempfile::tempdir().unwrap();
-    let [allowing, searching] = ["allowing", "searching"].map(|name| place.path().join(name));
-    for directory in [&allowing, &searching] {
-        std::fs::create_dir(directory).unwrap();
-    }
-    let pki = Pki::new(&allowing);
-    for file in std::fs::read_dir(&allowing).unwrap().map(Result::unwrap) {
-        std::fs::copy(file.path(), searching.join(file.file_name())).unwrap();
-    }
-    let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
     let policies = [format!("{POLICY}  dataLoss: {{action: Allow}}\n"), POLICY.to_owned()];
-    let mut gateways = Vec::new();
-    for (directory, policy) in [&allowing, &searching].into_iter().zip(policies) {
-        std::fs::write(directory.join("settings.yaml"), settings(upstream, COLD)).unwrap();
-        std::fs::write(directory.join("policy.yaml"), policy).unwrap();
-        gateways.push(Gateway::with_settings(directory, &mut Command::new(executable())));
-    }
-    let clients: Vec<_> =
-        gateways.iter().map(|gateway| Client::new(upstream, gateway.address, &pki)).collect();
+    let Pair { clients, gateways } = Pair::start(place.path(), policies).await;
     let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
     show(&SEARCHED, &rounds(&SEARCHED, sides).await);
     let [allowed, searched] = [0, 1].map(|number: usize| gateways[number].resident() as f64 / 1024.0);

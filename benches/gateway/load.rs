@@ -43,6 +43,12 @@ static TURNS_SO_FAR: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
     (1..=TURNS).map(turn).collect()
 });
 
+/// Models whose answers stream, each event on its own or many at once.
+pub(crate) const EVENTS_MODEL: &str = "m-events";
+pub(crate) const BULK_MODEL: &str = "m-bulk";
+/// A model whose calls interleave and never end.
+pub(crate) const HELD_MODEL: &str = "m-held";
+
 /// One kind of work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Load {
@@ -52,6 +58,8 @@ pub(crate) enum Load {
     Connections { cold: bool },
     /// Server-sent events, one record each, on two connections.
     Events { name: &'static str },
+    /// Events of a model's answers, one record each or many, on two connections.
+    Answers { is_bulk: bool },
     /// Bytes of one answer.
     Down { name: &'static str },
     /// Bytes of one request: zeros.
@@ -148,6 +156,11 @@ impl Worker {
                     workers.spawn(self.clone().stream(name, "/v1/events", count_events));
                 }
             }
+            Load::Answers { is_bulk } => {
+                for _ in 0..2 {
+                    workers.spawn(self.clone().answers(is_bulk));
+                }
+            }
             Load::Down { name } => {
                 workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
             }
@@ -199,6 +212,24 @@ impl Worker {
             let answer = sender.send(name, path, self.client.question()).await;
             let counted = |chunk: &[u8]| {
                 self.tally.items.fetch_add(count(chunk), Ordering::Relaxed);
+            };
+            read(answer.into_body(), counted).await;
+        }
+    }
+
+    async fn answers(self, is_bulk: bool) {
+        let model = if is_bulk { BULK_MODEL } else { EVENTS_MODEL };
+        let tool = json!({"name": "Read", "input_schema": {"type": "object"}});
+        let asked = json!({
+            "model": model, "max_tokens": 100, "stream": true, "tools": [tool],
+            "messages": [{"role": "user", "content": "go"}],
+        });
+        let asked = Bytes::from(asked.to_string());
+        let mut sender = self.client.open(self.way, MODEL, false).await;
+        loop {
+            let answer = sender.send(MODEL, "/v1/messages", Body::text(asked.clone())).await;
+            let counted = |chunk: &[u8]| {
+                self.tally.items.fetch_add(count_events(chunk), Ordering::Relaxed);
             };
             read(answer.into_body(), counted).await;
         }

@@ -1,5 +1,5 @@
-//! The built executable beside direct TLS, redirected beside CONNECT, with a ledger beside without, or with detection beside without, in turns in one run:
-//! ratios and CPU time.
+//! The built executable beside direct TLS, redirected beside CONNECT, with a ledger, detection or routes beside without, in
+//! turns in one run: ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
 
@@ -15,9 +15,11 @@ mod client;
 mod detection;
 mod gateway;
 mod load;
+mod pair;
 mod pki;
 mod record;
 mod redirect;
+mod routes;
 mod upstream;
 
 use std::sync::Arc;
@@ -90,6 +92,8 @@ fn main() {
         runtime.block_on(record::run());
     } else if std::env::args().any(|argument| argument == "--detection") {
         runtime.block_on(detection::run());
+    } else if std::env::args().any(|argument| argument == "--routes") {
+        runtime.block_on(routes::run());
     } else {
         runtime.block_on(run());
     }
@@ -168,6 +172,9 @@ fn show(comparison: &Comparison, rows: &[Row]) {
             Spread::of(row.iter().map(|(_, second)| second.cpu.div_duration_f64(second.elapsed))).median,
             if cpu.highest.is_finite() { cpu.shown() } else { String::new() },
         );
+    }
+    if comparison.loads[0].1 != Unit::Latency {
+        return;
     }
     let p99 = |sample: &Sample| quantile(&sample.latencies, 0.99);
     let tail = Spread::of(rows[0].iter().map(|(first, second)| p99(second) / p99(first)));

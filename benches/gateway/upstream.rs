@@ -15,12 +15,37 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
-use super::body::Body;
+use super::body::{Body, CHAT, MESSAGES, TEXT};
+use super::load::{BULK_MODEL, EVENTS_MODEL, HELD_MODEL};
 
 /// Events of one stream.
 const EVENTS: u32 = 2_000;
 /// Bytes of a small answer.
 const ANSWER: usize = 1_024;
+
+/// What a request to a model asks for, by what its first bytes say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    Whole,
+    /// A stream, each event on its own.
+    Events,
+    /// Calls that never end.
+    Held,
+    /// A stream, as many events at once as a write holds.
+    Bulk,
+}
+
+impl Asks {
+    fn of(body: &[u8]) -> Self {
+        let holds = |model: &str| memchr::memmem::find(body, model.as_bytes()).is_some();
+        match () {
+            () if holds(BULK_MODEL) => Self::Bulk,
+            () if holds(EVENTS_MODEL) => Self::Events,
+            () if holds(HELD_MODEL) => Self::Held,
+            () => Self::Whole,
+        }
+    }
+}
 
 /// Serves on a free port of the loopback for as long as the runtime runs.
 pub(crate) async fn serve(config: Arc<ServerConfig>) -> SocketAddr {
@@ -62,9 +87,18 @@ fn answer_of(length: usize) -> String {
 async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path().to_owned();
     let mut body = request.into_body();
-    while let Some(Ok(_)) = body.frame().await {}
+    let mut asks = None;
+    while let Some(Ok(frame)) = body.frame().await {
+        asks = asks.or_else(|| frame.into_data().ok().map(|data| Asks::of(&data)));
+    }
+    let asks = asks.unwrap_or(Asks::Whole);
     let (kind, body) = match path.as_str() {
-        "/v1/events" => ("text/event-stream", Body::events(EVENTS)),
+        "/v1/events" => ("text/event-stream", Body::events(&TEXT, EVENTS, false)),
+        "/v1/messages" if asks != Asks::Whole => {
+            ("text/event-stream", Body::events(&MESSAGES, EVENTS, asks == Asks::Bulk))
+        }
+        "/v1/chat/completions" if asks == Asks::Held => ("text/event-stream", Body::held()),
+        "/v1/chat/completions" => ("text/event-stream", Body::events(&CHAT, EVENTS, asks == Asks::Bulk)),
         "/v1/bulk" => ("application/octet-stream", Body::bulk(&Arc::default())),
         _ => ("application/json", Body::text(answer_of(ANSWER))),
     };

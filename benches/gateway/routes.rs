@@ -1,0 +1,91 @@
+//! Answers of a model that a route chooses beside guarded ones of the agent's own API, and routes that match nothing beside
+//! none; what `just bench-routes` runs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::body::{Body, HELD_BYTES};
+use super::client::Way;
+use super::gateway::{API, MODEL, PLAIN, POLICY};
+use super::load::{HELD_MODEL, Load, read};
+use super::pair::Pair;
+use super::{Comparison, Unit, rounds, show};
+
+/// A call of this tool is denied: all answers go through the guard.
+const RULE: &str = "  tools: [{name: no-call, tools: [Never], action: Deny}]\n";
+
+/// A route for models with these names, to a server that speaks Chat Completions.
+fn routes(models: &str) -> String {
+    format!(
+        "  modelProviders: [{{name: own, endpoint: 'https://{PLAIN}/v1', dialect: OpenAIChat}}]\n  \
+         models: [{{name: own, provider: own}}]\n  \
+         routes: [{{name: own, match: {{models: ['{models}']}}, to: [own]}}]\n"
+    )
+}
+
+const TRANSLATED: Comparison = Comparison {
+    names: ["guarded", "routed"],
+    ways: [Way::Gateway, Way::Gateway],
+    loads: &[
+        ("answers, records", Unit::Rate, Load::Answers { is_bulk: false }),
+        ("answers, bulk", Unit::Rate, Load::Answers { is_bulk: true }),
+    ],
+};
+
+const UNMATCHED: Comparison = Comparison {
+    names: ["no route", "routes"],
+    ways: [Way::Gateway, Way::Gateway],
+    loads: &[
+        ("conversation", Unit::Latency, Load::Conversation),
+        ("answers, records", Unit::Rate, Load::Answers { is_bulk: false }),
+        ("answers, bulk", Unit::Rate, Load::Answers { is_bulk: true }),
+        ("h1, 1 connection", Unit::Latency, Load::Requests { connections: 1, streams: 1 }),
+        ("events", Unit::Rate, Load::Events { name: API }),
+    ],
+};
+
+pub(crate) async fn run() {
+    held().await;
+    for (comparison, models) in [(TRANSLATED, "m-*"), (UNMATCHED, "other-*")] {
+        let place = tempfile::tempdir().unwrap();
+        let policies = [format!("{POLICY}{RULE}"), format!("{POLICY}{RULE}{}", routes(models))];
+        let Pair { clients, gateways } = Pair::start(place.path(), policies).await;
+        let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
+        show(&comparison, &rounds(&comparison, sides).await);
+    }
+}
+
+/// Answers at a time, each with calls that interleave and never end.
+const ANSWERS: usize = 4;
+/// How long the gateway has to take what was sent, and to settle.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Prints what a gateway needs for calls that wait for one another.
+async fn held() {
+    let place = tempfile::tempdir().unwrap();
+    let policy = format!("{POLICY}{}", routes("m-*"));
+    let Pair { clients, gateways } = Pair::start(place.path(), [policy.clone(), policy]).await;
+    let asked = json!({"model": HELD_MODEL, "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "go"}]});
+    let idle = gateways[0].resident();
+    let mut answers = JoinSet::new();
+    for _ in 0..ANSWERS {
+        let mut sender = clients[0].open(Way::Gateway, MODEL, false).await;
+        let asked = Body::text(asked.to_string());
+        answers.spawn(async move {
+            let answer = sender.send(MODEL, "/v1/messages", asked).await;
+            read(answer.into_body(), |_| ()).await;
+        });
+    }
+    tokio::time::sleep(SETTLE).await;
+    let (held, sent) = (gateways[0].resident() - idle, (ANSWERS * HELD_BYTES) as f64 / 1024.0);
+    assert!(answers.try_join_next().is_none(), "every answer waits");
+    answers.shutdown().await;
+    println!(
+        "\nmemory for {ANSWERS} answers of 200 interleaved calls that wait: {:.1} MiB for {:.1} MiB of arguments, {:.2} times",
+        held as f64 / 1024.0,
+        sent / 1024.0,
+        held as f64 / sent
+    );
+}
