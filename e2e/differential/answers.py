@@ -108,6 +108,7 @@ STREAMS = {
     "stop_sequence": ({"stop_sequences": ["END"]}, stream(text("hello"), chunk({}) | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "stop_reason": "END"}]}, usage())),
     "annotations": stream(text("hello"), chunk({"annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A"}}]}), end(), usage()),
     "text_behind_done": stream(text("hel"), end(), usage()) + stream(text("lo")),
+    "asked_for_whole": ({"stream": False}, stream(text("I look."), chunk(piece(0, '{"a":1}', "call_a", "A")), end("tool_calls"), usage())),
     "comments": ": OPENROUTER PROCESSING\n\n" + stream(text("hello"), end(), usage()),
 }
 
@@ -136,5 +137,13 @@ WHOLE = {
     "parts": whole({"content": [{"type": "text", "text": "hello"}]}),
     "function_call": whole({"function_call": {"name": "A", "arguments": '{"a":1}'}}, "function_call"),
     "annotations": whole({"content": "hello", "annotations": [{"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A"}}]}),
+    "long_name": (
+        {"tools": [{"name": LONG, "description": "Long.", "input_schema": {"type": "object"}}]},
+        whole({"tool_calls": [called("call_a", SHORTENED, '{"a":1}')]}, "tool_calls"),
+    ),
+    "nothing": whole({"content": ""}),
+    "no_usage": whole({"content": "hello"}, "stop", None),
+    "reasoning_that_nobody_asked_for": ({"thinking": None}, whole({"reasoning_content": "I think.", "content": "hello"})),
+    "asked_for_as_a_stream": ({"stream": True}, whole({"content": "I look.", "tool_calls": [called("call_a", "A", '{"a":1}')]}, "tool_calls")),
     "ids_of_digits": whole({"tool_calls": [called("7", "A", '{"a":1}')]}, "tool_calls"),
 }

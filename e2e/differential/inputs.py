@@ -12,14 +12,18 @@ BESIDE = ROOT / "../shared/fixtures"
 # A file for each row of the table of requests: terms, and a request of Messages.
 GOLDEN = ROOT / "src/provider/openai_chat/ask/golden"
 # Hosts by which the gateway knows a vendor: those of golden requests, and those of the folders of recordings.
+NOBODY = "models.example"
 VENDORS = {"openai": "api.openai.com", "azure.ai.openai": "team.openai.azure.com"}
 FOLDERS = {
+    "agentgateway/response/completions": NOBODY,
     "deepseek": "api.deepseek.com",
     "groq": "api.groq.com",
     "mistral": "api.mistral.ai",
+    "ollama": "ollama.com",
     "openai-chat": "api.openai.com",
     "openrouter": "openrouter.ai",
     "perplexity": "api.perplexity.ai",
+    "tool-choice-matrix": NOBODY,
     "xai": "api.x.ai",
 }
 PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
@@ -91,26 +95,26 @@ def small_answers(answers, is_stream):
     """Small answers; one that is a pair has a request of its own in front."""
     for name, answer in answers.items():
         request, text = answer if isinstance(answer, tuple) else ({}, answer)
-        asked = {key: value for key, value in (ASKED | request).items() if value is not None}
+        asked = ASKED | {"stream": is_stream} | request
         kind = "stream" if is_stream else "whole"
-        yield Input(f"{kind}/{name}", asked | ({"stream": True} if is_stream else {}), text, is_stream)
+        yield Input(f"{kind}/{name}", {key: value for key, value in asked.items() if value is not None}, text, is_stream)
 
 
 def recorded_requests(place):
     """Requests of Messages that agents sent to Anthropic."""
-    for folder in ("anthropic/live", "tool-choice-matrix"):
-        for file in sorted((place / folder).glob("*.request.json")):
+    for pattern in ("anthropic/live/*.request.json", "tool-choice-matrix/anthropic-*.request.json", "agentgateway/requests/messages/*.json"):
+        for file in sorted(place.glob(pattern)):
             body = json.loads(file.read_text())
-            is_messages = folder.startswith("anthropic") or file.name.startswith("anthropic")
-            if is_messages and isinstance(body, dict) and "messages" in body and "max_tokens" in body:
-                yield Input(f"request/recorded/{file.relative_to(place)}".removesuffix(".request.json"), body)
+            if "messages" in body and "max_tokens" in body:
+                name = str(file.relative_to(place)).removesuffix(".json").removesuffix(".request")
+                yield Input(f"request/recorded/{name}", body)
 
 
 def recorded_answers(place):
     for folder, host in FOLDERS.items():
         for file in sorted((place / folder).rglob("*.sse")):
             yield answered(place, file, host, True)
-        for file in sorted((place / folder).rglob("*.response.json")):
+        for file in sorted((place / folder).rglob("*.json")):
             if '"chat.completion"' in file.read_text():
                 yield answered(place, file, host, False)
 
@@ -118,4 +122,4 @@ def recorded_answers(place):
 def answered(place, file, host, is_stream):
     kind = "stream" if is_stream else "whole"
     name = f"{kind}/recorded/{file.relative_to(place)}"
-    return Input(name, ASKED | ({"stream": True} if is_stream else {}), file.read_text(), is_stream, {"host": host})
+    return Input(name, ASKED | {"stream": is_stream}, file.read_text(), is_stream, {"host": host})

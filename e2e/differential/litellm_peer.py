@@ -13,6 +13,7 @@ from itertools import takewhile
 # Otherwise it asks GitHub for prices when it is imported.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
+from litellm.litellm_core_utils.llm_response_utils.convert_dict_to_response import convert_to_model_response_object  # noqa: E402
 from litellm.llms.anthropic.pass_through.adapters.transformation import AnthropicAdapter  # noqa: E402
 from litellm.llms.openai.chat.gpt_transformation import OpenAIChatCompletionStreamingHandler  # noqa: E402
 from litellm.types.utils import ModelResponse  # noqa: E402
@@ -51,7 +52,7 @@ def translated(question):
         return {"request": request}
     if question["stream"]:
         return {"events": asyncio.run(joined(Chunks(question["answer"]), names))}
-    answer = ModelResponse(**json.loads(question["answer"]))
+    answer = convert_to_model_response_object(json.loads(question["answer"]), ModelResponse())
     return {"message": ADAPTER.translate_completion_output_params(answer, names)}
 
 

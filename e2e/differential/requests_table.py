@@ -4,6 +4,7 @@ from comparing import ABSENT, TRANSLATED
 from rows import BOTH, LITELLM, LLMS, At, Row
 
 TOOL, USER, ASSISTANT, SYSTEM = (f"messages/*:{role}" for role in ("tool", "user", "assistant", "system"))
+AGENTGATEWAY = "request/recorded/agentgateway/requests/messages"
 ONLY_OURS = {"theirs": ABSENT}
 ONLY_THEIRS = {"ours": ABSENT}
 
@@ -11,7 +12,7 @@ ROWS = [
     Row(
         "unsayable", BOTH, "What Chat cannot say is refused with the reason; the peers send the request without it, or with a name that no server knows.",
         (At("error", "400; Class: Translate; Reason: *", TRANSLATED),),
-        ("request/*_cannot_be_said", "request/recorded/anthropic/live/document-url"),
+        ("request/*_cannot_be_said", "request/recorded/anthropic/live/document-url", f"{AGENTGATEWAY}/responses_agent_subset"),
     ),
     # What is said of the request as a whole.
     Row(
@@ -61,17 +62,23 @@ ROWS = [
     ),
     Row(
         "cache-control", (LLMS,), "Strict servers refuse `cache_control` and other fields of Messages' blocks.",
-        (At(f"{SYSTEM}/beside", **ONLY_THEIRS), At(f"{USER}/beside", **ONLY_THEIRS)),
+        tuple(At(place, **ONLY_THEIRS) for place in (f"{SYSTEM}/beside", f"{USER}/beside", f"{TOOL}/cache_control")),
     ),
     Row(
         "system-inside", BOTH, "What the operator says inside a conversation is said by the system there, and not lost, nor told as the user's words.",
-        (At(SYSTEM, '{"content": "Be brief.", "role": "system"}', ABSENT), At(USER, ABSENT, '{"content": "Operator note (not from the user): *')),
-        ("request/system_inside_stands_behind_results", "request/tool_additions_and_removals_change_tools", "request/recorded/anthropic/live/tool-addition-blocks"),
+        (
+            At(SYSTEM, '{"content": "Be brief.", "role": "system"}', ABSENT),
+            At(SYSTEM, '{"content": "System-role block", "role": "system"}', ABSENT),
+            At(USER, ABSENT, '{"content": "Operator note (not from the user): *'),
+            At(f"{USER}/content", '*"[of tool result call_image]"*', "Operator note (not from the user): *"),
+        ),
+        (f"{AGENTGATEWAY}/cache_control", "request/system_inside_stands_behind_results", "request/tool_additions_and_removals_change_tools", "request/recorded/anthropic/live/tool-addition-blocks"),
     ),
     # Turns.
     Row(
-        "joined-texts", (LITELLM,), "An empty text adds no line.",
-        (At(f"{USER}/content", "a\nb", "a\n\nb"),), ("request/user_texts_are_joined_by_lines",),
+        "joined-texts", (LITELLM,), "Texts are lines of their own, and an empty one adds none.",
+        (At(f"{USER}/content", "a\nb", "a\n\nb"), At(f"{ASSISTANT}/content", "First assistant block\nSecond assistant block", "First assistant blockSecond assistant block")),
+        ("request/user_texts_are_joined_by_lines", f"{AGENTGATEWAY}/cache_control"),
     ),
     Row(
         "documents", BOTH, "A document is its text; the peers lose it.",
@@ -110,8 +117,9 @@ ROWS = [
             At(f"{ASSISTANT}/thinking_blocks", **ONLY_THEIRS),
             At(f"{ASSISTANT}/thinking", **ONLY_THEIRS),
             At(f"{ASSISTANT}/reasoning_content", "", "*"),
+            At(f"{ASSISTANT}/reasoning_content", ABSENT, "*"),
         ),
-        ("request/an_emptied_turn_goes", "request/recorded/anthropic/live/tool-with-thinking.01"),
+        ("request/an_emptied_turn_goes", "request/recorded/anthropic/live/tool-with-thinking.01", f"{AGENTGATEWAY}/reasoning_replay"),
     ),
     Row(
         "reasoning-of-calls", BOTH, "DeepSeek, Kimi and GLM refuse calls without the reasoning that led to them.",
@@ -136,12 +144,19 @@ ROWS = [
     ),
     Row(
         "media-of-results", BOTH, "A result is a text; its pictures and files stand in the user's message behind it.",
-        (At(f"{TOOL}/content", "done", "*iVBORw0=*"), At(f"{TOOL}/content", "(no output)", "*JVBERi0=*"), At(f"{USER}/content", '*"[of tool result a]"*see?*', "see?")),
-        ("request/media_of_results_stand_behind_them",),
+        (
+            At(f"{TOOL}/content", "done", "*iVBORw0=*"),
+            At(f"{TOOL}/content", "(no output)", "*JVBERi0=*"),
+            At(f"{TOOL}/content", "(no output)", '[{*data*aGVsbG8=*}]'),
+            At(f"{TOOL}/content", "before image\nafter image", '[{*data*aGVsbG8=*}]'),
+            At(f"{USER}/content", '*"[of tool result a]"*see?*', "see?"),
+            At(USER, '*"[of tool result call_image]"*', ABSENT),
+        ),
+        ("request/media_of_results_stand_behind_them", f"{AGENTGATEWAY}/cache_control"),
     ),
     Row(
         "texts-of-results", (LLMS,), "The texts of a result are its text, not the JSON that holds them.",
-        (At(f"{TOOL}/content", "*", '[{"text":"<ours>","type":"text"}]'),),
+        (At(f"{TOOL}/content", "*", '[{"text":"<ours>","type":"text"}]'), At(f"{TOOL}/content", "array result", '[{"type":"text","text":"<ours>","cache_control":*}]')),
     ),
     Row(
         "order-of-results", BOTH, "Results stand in the order of the calls, as strict templates want it.",
@@ -182,7 +197,7 @@ ROWS = [
             At("tools/*:function", **ONLY_THEIRS),
             At("tools/*:web_search", **ONLY_THEIRS),
         ),
-        ("request/hosted_tools_go", "request/recorded/anthropic/live/*"),
+        ("request/hosted_tools_go", "request/recorded/anthropic/live/*", f"{AGENTGATEWAY}/server_tools"),
     ),
     Row(
         "own-tools", BOTH, "Tools whose schema Anthropic's models know by heart are functions with a schema that is said.",

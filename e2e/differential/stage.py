@@ -11,12 +11,11 @@ from pathlib import Path
 from authority import Authority
 from commands import end
 from gateway_process import GatewayProcess
+from inputs import NOBODY
 from standin import StandIn
 
 HERE = Path(__file__).resolve().parent
 AGENT = "api.anthropic.com"
-# Where a model is if its terms name no vendor's host: a server that is nobody's.
-NOBODY = "models.example"
 JSON, SSE = "application/json", "text/event-stream"
 PATIENCE = 60
 
@@ -87,7 +86,7 @@ class Stage:
             return {"error": f"{status} {text}"}
         if each.answer is None:
             return {"request": json.loads(self.standin.asked)}
-        return {"events": text} if status == 200 and each.is_stream else {"message": json.loads(text)}
+        return {"events": text} if status == 200 and body.get("stream") else {"message": json.loads(text)}
 
     def _post(self, body):
         if self.connection is None:
