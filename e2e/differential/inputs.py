@@ -11,8 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BESIDE = ROOT / "../shared/fixtures"
 # A file for each row of the table of requests: terms, and a request of Messages.
 GOLDEN = ROOT / "src/provider/openai_chat/ask/golden"
-# Hosts by which the gateway knows a vendor: those of golden requests, and those of the folders of recordings.
+# The host of a server of no known vendor.
 NOBODY = "models.example"
+# Hosts by which the gateway knows a vendor: those of golden requests, and those of the folders of recordings.
 VENDORS = {"openai": "api.openai.com", "azure.ai.openai": "team.openai.azure.com"}
 FOLDERS = {
     "agentgateway/response/completions": NOBODY,
@@ -26,7 +27,6 @@ FOLDERS = {
     "tool-choice-matrix": NOBODY,
     "xai": "api.x.ai",
 }
-PDF = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
 PROPERTIES = {"type": "object", "properties": {"p": {"type": "string"}}}
 # Of more than one fact at once, as agents say them.
 SPOKEN = {

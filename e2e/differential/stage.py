@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import ssl
 import subprocess
 from contextlib import ExitStack
@@ -23,9 +22,9 @@ PATIENCE = 60
 class Peer:
     """Another translator, as a process that is asked a line and answers a line."""
 
-    def __init__(self, command, environment=None):
+    def __init__(self, command):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-        self.process = subprocess.Popen(list(map(str, command)), env=os.environ | (environment or {}), **pipes)
+        self.process = subprocess.Popen(list(map(str, command)), **pipes)
 
     def ask(self, question):
         self.process.stdin.write(json.dumps(question) + "\n")
