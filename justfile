@@ -112,6 +112,10 @@ clients *arguments: _build
 sdks *arguments: _build
     python3 e2e/run.py sdks {{ arguments }}
 
+# The translation between Messages and Chat Completions beside LiteLLM's and @musistudio/llms's: each difference has its reason.
+differential *arguments: _build
+    python3 e2e/run.py differential {{ arguments }}
+
 # The official schema and Microsoft's SARIF Multitool, with its rules for GitHub, as judges of `postern ledger sarif`.
 sarif *arguments: _build
     python3 e2e/run.py sarif {{ arguments }}
@@ -202,4 +206,4 @@ bench-redirect:
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts argo-health lint check-fuzz docs check-generated constraints sdks sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint check-fuzz docs check-generated constraints sdks differential sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
