@@ -13,6 +13,8 @@ const [, , certificate, key, manifest, asked] = process.argv;
 const recordings = JSON.parse(readFileSync(manifest));
 
 const server = createSecureServer({cert: readFileSync(certificate), key: readFileSync(key), allowHTTP1: true});
+// A connection that it closes at the moment when it is used again would fail a request.
+server.keepAliveTimeout = 0;
 server.on('request', replay);
 server.on('sessionError', () => {});
 
