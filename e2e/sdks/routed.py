@@ -14,17 +14,16 @@ from verdicts import calls, differences
 
 FORMS = {True: "streamed", False: "whole"}
 MESSAGES = BASES["anthropic"][""]
-# What any recorded request is answered with.
-ANSWER = "openai-chat/0/openai-chat/live/otel-tool-calls.00.response.json"
+# Whom recorded requests go to: OpenAI, and a server whose host has no transforms of its own. Each gives this answer.
+ASKED, ANSWER = ["openai-chat", "deepseek"], "openai-chat/live/otel-tool-calls.00.response.json"
 # What cannot be said to a Chat model: a document's URL, and a stored file.
 UNSAYABLE = ["anthropic/live/document-url.request.json", "agentgateway/requests/messages/responses_agent_subset.json"]
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
 
 ROUTES = {
     "modelProviders": [{"name": name, "endpoint": base, "dialect": "OpenAIChat"} for name, base in ENDPOINTS.items()],
-    "models": [{"name": name, "provider": name} for name in ENDPOINTS] + [{"name": "requests", "provider": "openai-chat", "model": ANSWER}],
-    "routes": [{"name": name, "match": {"models": [f"{name}/*"]}, "to": [name]} for name in ENDPOINTS]
-    + [{"name": "requests", "match": {"models": ["*"]}, "to": ["requests"]}],
+    "models": [{"name": name, "provider": name} for name in ENDPOINTS],
+    "routes": [{"name": name, "match": {"models": [f"{name}/*"]}, "to": [name]} for name in ENDPOINTS],
 }
 
 
@@ -143,25 +142,33 @@ class Routed:
         """Recorded requests of Messages become what OpenAI's own types accept."""
         self.stage.gateway.apply(policy(**ROUTES, hostedTools={"action": "Allow", "urlSources": "Allow"}))
         for name, body in self.requests.items():
-            self.stage.asked.unlink(missing_ok=True)
-            status, answer = self.stage.post(f"{MESSAGES}/v1/messages", body, {"anthropic-version": "2023-06-01"})
-            if name in UNSAYABLE:
-                is_refused = status == 400 and b"Class: Translate" in answer
-                step.notes.append(f"refused, as the contract has it: {name}: {json.loads(answer)['error']['message'].splitlines()[2]}")
-                step.judge("gateway", f"refuses {name}", [] if is_refused else [f"{status}: {answer[:240]}"])
-                continue
-            wrong = [f"{status}: {answer[:480]}"]
-            if status == 200:
-                verdict = self.judges["python"].verdict({"dialect": "chat request", "body": json.loads(self.stage.asked.read_text())})
-                wrong = [] if verdict["ok"] else [verdict["error"]]
-            step.judge("openai", f"accepts {name}", wrong)
+            for label in ASKED:
+                self._accepted(f"{name} for {label}", name in UNSAYABLE, body | {"model": f"{label}/0/{ANSWER}"}, step)
+
+    def _accepted(self, name, is_unsayable, body, step):
+        self.stage.asked.unlink(missing_ok=True)
+        status, answer = self.stage.post(f"{MESSAGES}/v1/messages", json.dumps(body), {"anthropic-version": "2023-06-01"})
+        wrong = [f"{status}: {answer[:480]}"]
+        if is_unsayable:
+            is_refused = status == 400 and b"Class: Translate" in answer
+            step.notes.append(f"refused, as the contract has it: {name}: {json.loads(answer)['error']['message'].splitlines()[2]}")
+            step.judge("gateway", f"refuses {name}", [] if is_refused else wrong)
+            return
+        if status == 200:
+            sent = json.loads(self.stage.asked.read_text())
+            for message in sent["messages"]:
+                # OpenAI's types do not know it: it goes to the servers that refuse calls without it.
+                message.pop("reasoning_content", None)
+            verdict = self.judges["python"].verdict({"dialect": "chat request", "body": sent})
+            wrong = [] if verdict["ok"] else [verdict["error"]]
+        step.judge("openai", f"accepts {name}", wrong)
 
 
 def requests(place):
     """Recorded requests of Messages, by name."""
     files = [file for file in place.rglob("*.json") if file.name.endswith(".request.json") or "requests/messages" in str(file)]
-    bodies = {str(file.relative_to(place)): file.read_text() for file in sorted(files)}
-    return {name: body for name, body in bodies.items() if is_of_messages(name, json.loads(body))}
+    bodies = {str(file.relative_to(place)): json.loads(file.read_text()) for file in sorted(files)}
+    return {name: body for name, body in bodies.items() if is_of_messages(name, body)}
 
 
 def is_of_messages(name, body):
