@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from chat import ENDPOINTS, alike, unlike_openai, vendor, wanted
+from chat import ENDPOINTS, SILENT, alike, unlike_openai, vendor, wanted
 from policies import DENIED, HELD, batches, policy
 from recordings import BASES
 from stage import PIECES
@@ -143,20 +143,21 @@ class Routed:
         self.stage.gateway.apply(policy(**ROUTES, hostedTools={"action": "Allow", "urlSources": "Allow"}))
         for name, body in self.requests.items():
             for label in ASKED:
-                self._accepted(f"{name} for {label}", name in UNSAYABLE, body | {"model": f"{label}/0/{ANSWER}"}, step)
+                self._accepted(name, label, body | {"model": f"{label}/0/{ANSWER}"}, step)
 
-    def _accepted(self, name, is_unsayable, body, step):
+    def _accepted(self, request, label, body, step):
+        name = f"{request} for {label}"
         self.stage.asked.unlink(missing_ok=True)
         status, answer = self.stage.post(f"{MESSAGES}/v1/messages", json.dumps(body), {"anthropic-version": "2023-06-01"})
         wrong = [f"{status}: {answer[:480]}"]
-        if is_unsayable:
+        if request in UNSAYABLE:
             is_refused = status == 400 and b"Class: Translate" in answer
             step.notes.append(f"refused, as the contract has it: {name}: {json.loads(answer)['error']['message'].splitlines()[2]}")
             step.judge("gateway", f"refuses {name}", [] if is_refused else wrong)
             return
         if status == 200:
             sent = json.loads(self.stage.asked.read_text())
-            for message in sent["messages"]:
+            for message in sent["messages"] if label not in SILENT else []:
                 # OpenAI's types do not know it: it goes to the servers that refuse calls without it.
                 message.pop("reasoning_content", None)
             verdict = self.judges["python"].verdict({"dialect": "chat request", "body": sent})
