@@ -37,9 +37,9 @@ for await (const line of createInterface({input: process.stdin})) {
   process.stdout.write(`${JSON.stringify(verdict)}\n`);
 }
 
-async function anthropic({base, model, headers, stream}) {
+async function anthropic({base, model, headers, stream, more}) {
   const client = new Anthropic({baseURL: base, maxRetries: 0});
-  const ask = {model, max_tokens: 64, messages: MESSAGES};
+  const ask = {model, max_tokens: 64, messages: MESSAGES, ...more};
   const message = stream
     ? await client.beta.messages.stream(ask, {headers}).finalMessage()
     : await client.beta.messages.create(ask, {headers});
@@ -54,6 +54,7 @@ function anthropicMessage({content, stop_reason, model, usage}) {
     server_calls: hosted,
     blocks: content.map(({type}) => type),
     text: of(content, 'text').map(({text}) => text).join(''),
+    thinking: of(content, 'thinking').map(({thinking}) => thinking).join(''),
     stop: stop_reason,
     model,
     usage,

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+import accepted
 import anthropic
 import boto3
 import openai
@@ -34,6 +35,7 @@ def main():
 def anthropic_messages(question):
     client = anthropic.Anthropic(base_url=question["base"], max_retries=0)
     ask = {"model": question["model"], "max_tokens": 64, "messages": MESSAGES, "extra_headers": question["headers"]}
+    ask |= question.get("more", {})
     if not question["stream"]:
         return anthropic_message(client.beta.messages.create(**ask))
     with client.beta.messages.stream(**ask) as stream:
@@ -52,6 +54,7 @@ def anthropic_message(message):
         "server_calls": hosted,
         "blocks": [block["type"] for block in blocks],
         "text": "".join(block["text"] for block in of(blocks, "text")),
+        "thinking": "".join(block["thinking"] for block in of(blocks, "thinking")),
         "stop": message.stop_reason,
         "model": message.model,
         "usage": message.usage.model_dump(mode="json", exclude_none=True),
@@ -65,6 +68,11 @@ def chat_completions(question):
         return chat_completion(client.chat.completions.create(**ask))
     with client.chat.completions.stream(**ask) as stream:
         return chat_completion(stream.get_final_completion())
+
+
+def chat_request(question):
+    accepted.chat_request(question["body"])
+    return {}
 
 
 def chat_completion(completion):
@@ -270,6 +278,7 @@ def of(blocks, *types):
 JUDGES = {
     "anthropic": anthropic_messages,
     "chat": chat_completions,
+    "chat request": chat_request,
     "responses": responses,
     "gemini": gemini,
     "converse": converse,

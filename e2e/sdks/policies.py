@@ -8,8 +8,8 @@ HELD = {"name": "held", "tools": ["*"], "action": "Deny", "when": {"param": "$",
 DENIED = {"name": "denied", "tools": ["*"], "action": "Deny", "reason": "Judged by SDKs"}
 
 
-def policy(*rules):
-    """The text of a policy with these rules about calls."""
+def policy(*rules, **more):
+    """The text of a policy with these rules about calls, and whatever else it says."""
     return json.dumps({  # JSON is YAML.
         "apiVersion": "postern.dev/v1alpha1",
         "kind": "EgressPolicy",
@@ -18,7 +18,7 @@ def policy(*rules):
             "podSelector": {},
             "destinations": [{"name": "llm", "hosts": ["**"], "action": "Inspect"}],
             "hostedTools": {"action": "Allow"},
-        } | ({"tools": list(rules)} if rules else {}),
+        } | ({"tools": list(rules)} if rules else {}) | more,
     })
 
 
@@ -77,8 +77,8 @@ class Batch:
         self.rules, self.members = together, everyone
         return True
 
-    def policy(self):
-        return policy(*(rule.document(number) for number, rule in enumerate(self.rules, 1)))
+    def policy(self, **more):
+        return policy(*(rule.document(number) for number, rule in enumerate(self.rules, 1)), **more)
 
     def kept(self, name):
         calls, rules = self.members[name]

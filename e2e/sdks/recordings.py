@@ -141,12 +141,7 @@ def first(recording, made):
 
 def whole(file):
     """The dialect of an answer that came whole and calls tools; none of anything else."""
-    try:
-        answer = json.loads(file.read_text())
-    except ValueError:
-        return None
-    if not isinstance(answer, dict):
-        return None
+    answer = whole_answer(file.read_text())
     holds = lambda items, *words: any(word in json.dumps(item) for item in items for word in words)  # noqa: E731
     shapes = {
         "anthropic": answer.get("type") == "message" and holds(answer["content"], "tool_use"),
@@ -156,6 +151,15 @@ def whole(file):
         "converse": "stopReason" in answer and "message" in answer["output"] and holds([answer], "toolUse"),
     }
     return next((dialect for dialect, is_it in shapes.items() if is_it), None)
+
+
+def whole_answer(content):
+    """The object that a file holds; an empty one if it holds none."""
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def has_calls(recording):

@@ -18,6 +18,8 @@ from recordings import BASES
 HERE = Path(__file__).resolve().parent
 HOSTS = sorted({urlsplit(base).hostname for bases in BASES.values() for base in bases.values()})
 PATIENCE = 60
+# How many bytes a write of the upstream has; 0 is all at once.
+PIECES = [0, 1369, 61]
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-judge", "OPENAI_API_KEY": "sk-judge", "GEMINI_API_KEY": "judge",
     "AWS_ACCESS_KEY_ID": "AKIAJUDGE", "AWS_SECRET_ACCESS_KEY": "judge", "AWS_EC2_METADATA_DISABLED": "true",
@@ -30,20 +32,24 @@ class Judge:
     def __init__(self, command, environment):
         self.command, self.environment, self.process = command, environment, None
 
-    def ask(self, recording, piece):
+    def ask(self, recording, piece, **more):
         """Returns the SDK's verdict on a recording that arrives in writes of `piece` bytes, or in one (0)."""
-        if self.process is None:
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-            self.process = subprocess.Popen(list(map(str, self.command)), env=self.environment, **pipes)
         question = {
             "dialect": recording.dialect, "stream": recording.stream, "base": recording.base, "model": recording.model,
             "headers": {"x-recording": recording.name, "x-piece": str(piece)},
         }
+        return self.verdict(question | more)
+
+    def verdict(self, question):
+        """Returns the answer to a question."""
+        if self.process is None:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+            self.process = subprocess.Popen(list(map(str, self.command)), env=self.environment, **pipes)
         self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()
         verdict = self.process.stdout.readline()
         if not verdict:
-            raise RuntimeError(f"the judge ended while it read {recording.name}")
+            raise RuntimeError(f"the judge ended at {json.dumps(question)[:240]}")
         return json.loads(verdict)
 
 
@@ -53,13 +59,15 @@ class Stage:
     def __init__(self, postern, packages, recordings, policy, directory):
         self.packages, self.recordings, self.policy, self.directory = packages, recordings, policy, directory
         self.gateway = GatewayProcess(postern, directory)
+        # The body of the last routed request, as the upstream had it.
+        self.asked = directory / "asked.json"
 
     def __enter__(self):
         with ExitStack() as started:
             leaf = Authority(self.directory, "upstream", "Replaying Upstream CA").issue("leaf", "/CN=replay", [f"DNS:{name}" for name in HOSTS])
             manifest = self.directory / "manifest.json"
             manifest.write_text(json.dumps({name: {"path": str(each.file), "type": each.type} for name, each in self.recordings.items()}))
-            command = map(str, [self.packages.node, HERE / "upstream.mjs", *leaf, manifest])
+            command = map(str, [self.packages.node, HERE / "upstream.mjs", *leaf, manifest, self.asked])
             upstream = subprocess.Popen(list(command), stdout=subprocess.PIPE, text=True)
             started.callback(end, upstream)
             tls, self.direct = upstream.stdout.readline().split()
@@ -90,15 +98,20 @@ class Stage:
 
     def fetch(self, recording, piece):
         """The bytes that a client without any SDK gets through the gateway."""
-        url = urlsplit(recording.url())
+        _, body = self.post(recording.url(), json.dumps(recording.body()), {"x-recording": recording.name, "x-piece": str(piece)})
+        return body
+
+    def post(self, url, body, headers=()):
+        """The status and the bytes of the answer that a client without any SDK gets through the gateway."""
+        url = urlsplit(url)
         trust = ssl.create_default_context(cafile=self.directory / "ca/ca-cert.pem")
         host, port = self.gateway.address.split(":")
         connection = http.client.HTTPSConnection(host, int(port), context=trust, timeout=PATIENCE)
         connection.set_tunnel(url.hostname, 443)
-        headers = {"content-type": "application/json", "x-recording": recording.name, "x-piece": str(piece)}
         target = url.path + (f"?{url.query}" if url.query else "")
-        connection.request("POST", target, json.dumps(recording.body()), headers)
         try:
-            return connection.getresponse().read()
+            connection.request("POST", target, body, {"content-type": "application/json"} | dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
         finally:
             connection.close()

@@ -3,7 +3,8 @@
 python3 e2e/run.py sdks [--postern PATH] [--only WORD]… [--require] [--verbose] [--keep]
 
 The recordings are in the directory that POSTERN_RECORDINGS names. An SDK must reject what it rejects unmodified, and in
-the same words, unless the call over which it does was denied; it may reject nothing else.
+the same words, unless the call over which it does was denied; it may reject nothing else. Of routed answers the SDKs of
+Messages must accept every one, and read in it what the recording says.
 """
 
 import sys
@@ -12,17 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import chat
 import recordings
+import routed
 from packages import TARGET, Packages
 from policies import DENIED, HELD, batches, policy
 from runner import POSTERN, Suite, executable, run
-from stage import Stage
+from stage import PIECES, Stage
 from steps import Step
 from verdicts import calls, differences, legible, same, stopped, text, without_ids
 
 HERE = Path(__file__).resolve().parent
-# How many bytes a write of the upstream has; 0 is all at once.
-PIECES = [0, 1369, 61]
 # Beyond this many bytes an answer is not sent byte by byte.
 BYTE_BY_BYTE = 4 << 10
 STRAIGHT = "straight"
@@ -212,14 +213,16 @@ def stages(options):
     if place is None:
         sys.exit("FAIL  recordings absent" if options.require else print("skipped: recordings absent"))
     packages = Packages(HERE, TARGET / "sdks")
+    words = [word.lower() for word in options.only]
+    chosen = lambda named: {name: each for name, each in named.items() if not words or any(word in name.lower() for word in words)}  # noqa: E731
     with tempfile.TemporaryDirectory(prefix="postern-recordings-") as directory:
-        words = [word.lower() for word in options.only]
-        answers = {
-            name: each
-            for name, each in recordings.load(place, Path(directory)).items()
-            if not words or any(word in name.lower() for word in words)
-        }
+        everything = recordings.load(place, Path(directory))
+        answers = chosen(everything)
         yield "the official SDKs", partial(Stage, options.postern, packages, answers, policy()), lambda stage: Trial(stage).steps()
+        answers = chat.load(place, everything, Path(directory))
+        trial = lambda stage: routed.Routed(stage, chosen(answers), chosen(routed.requests(place)))  # noqa: E731
+        make = partial(Stage, options.postern, packages, answers, routed.start())
+        yield "the official SDKs of Messages, routed to Chat Completions", make, lambda stage: trial(stage).steps()
 
 
 run(Suite("sdks", __doc__.splitlines()[0], stages, chooses_steps=False, options={

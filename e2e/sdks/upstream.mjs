@@ -1,17 +1,20 @@
 // Replays recorded answers over TLS, h2 and HTTP/1.1, byte for byte and in pieces; it also is a CONNECT proxy to itself.
-// Usage: node upstream.mjs CERTIFICATE KEY MANIFEST; it prints the ports of TLS and of the proxy. A request says by
+// Usage: node upstream.mjs CERTIFICATE KEY MANIFEST ASKED; it prints the ports of TLS and of the proxy. A request says by
 // `x-recording` which entry of the manifest it wants ({path, type}), and by `x-piece` how many bytes a write has, or
-// (`kept-alive`, of Responses) that each event is followed by what the gateway says while it holds a call.
+// (`kept-alive`, of Responses) that each event is followed by what the gateway says while it holds a call. Of a routed
+// request no header comes here: its model is LABEL/PIECE/RECORDING, and its body is written to the file ASKED.
 
-import {readFileSync} from 'node:fs';
+import {readFileSync, writeFileSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {createSecureServer} from 'node:http2';
 import {connect} from 'node:net';
 
-const [, , certificate, key, manifest] = process.argv;
+const [, , certificate, key, manifest, asked] = process.argv;
 const recordings = JSON.parse(readFileSync(manifest));
 
 const server = createSecureServer({cert: readFileSync(certificate), key: readFileSync(key), allowHTTP1: true});
+// A connection that it closes at the moment when it is used again would fail a request.
+server.keepAliveTimeout = 0;
 server.on('request', replay);
 server.on('sessionError', () => {});
 
@@ -28,18 +31,26 @@ for (const each of [server, proxy]) await new Promise(resolve => each.listen(0, 
 console.log(server.address().port, proxy.address().port);
 
 async function replay(request, response) {
-  request.resume();
+  const chunks = [];
+  request.on('data', chunk => chunks.push(chunk));
   await new Promise(resolve => request.on('end', resolve));
-  const {path, type} = recordings[request.headers['x-recording']];
+  const {'x-recording': name, 'x-piece': pace} = request.headers['x-recording'] ? request.headers : routed(Buffer.concat(chunks));
+  const {path, type} = recordings[name];
   const recorded = readFileSync(path);
-  const bytes = request.headers['x-piece'] === 'kept-alive' ? keptAlive(recorded) : recorded;
-  const piece = Number(request.headers['x-piece']) || bytes.length;
+  const bytes = pace === 'kept-alive' ? keptAlive(recorded) : recorded;
+  const piece = Number(pace) || bytes.length;
   response.writeHead(200, {'content-type': type, 'request-id': 'req_recorded'});
   for (let at = 0; at < bytes.length; at += piece) {
     response.write(bytes.subarray(at, at + piece));
     await new Promise(resolve => setImmediate(resolve));
   }
   response.end();
+}
+
+function routed(body) {
+  writeFileSync(asked, body);
+  const [, piece, ...name] = JSON.parse(body).model.split('/');
+  return {'x-recording': name.join('/'), 'x-piece': piece};
 }
 
 function keptAlive(bytes) {
