@@ -1,15 +1,15 @@
-// A server of models on this machine, as llama.cpp and vLLM are: Chat Completions and Responses over plain HTTP.
+// A server of models on this machine, as llama.cpp and vLLM are: Chat Completions and Messages over plain HTTP.
 // Usage: node models.mjs LOG; it prints its port, and logs each request as a JSON line. The first part of a path says how
 // it behaves, and each such path remembers its own requests: /narrow/v1/chat/completions, /narrow-2/v1/chat/completions.
 
 import {appendFileSync} from 'node:fs';
 import {createServer} from 'node:http';
-import {chat, responses} from './answers.mjs';
+import {anthropic, chat} from './answers.mjs';
 
 const [, , log] = process.argv;
 /** The context of the narrow model, in tokens of four bytes. */
 const CONTEXT = 32_768;
-const DIALECTS = {'/v1/chat/completions': chat, '/v1/responses': responses};
+const DIALECTS = {'/v1/chat/completions': chat, '/v1/messages': anthropic};
 
 /** How many requests came by each path. */
 const counts = new Map();
@@ -52,7 +52,8 @@ async function serve(request, response) {
   const behaves = BEHAVIOURS[name?.split('-')[0]]?.(number, tokens, asked);
   const line = {path: request.url, number, tokens, refused: behaves?.status ?? null, headers: request.headers, text: body.toString()};
   appendFileSync(log, `${JSON.stringify(line)}\n`);
-  if (behaves?.status) return send(response, behaves.status, {error: behaves.error}, behaves.headers);
+  // Messages has a type around its errors, which Chat Completions ignores.
+  if (behaves?.status) return send(response, behaves.status, {type: 'error', error: behaves.error}, behaves.headers);
   const dialect = DIALECTS[path];
   if (!dialect) return send(response, 404, {error: {message: `no ${path} here`, type: 'NotFoundError', code: 404}});
   const {message, events} = dialect(asked, tokens);

@@ -42,10 +42,12 @@ spec:
     - {{name: models, hosts: [api.example.com], fromEnv: API_KEY}}
   modelProviders:
     - {{name: local, endpoint: "http://127.0.0.1:{port}/{path}/v1", dialect: OpenAIChat, allowAddresses: [127.0.0.0/8]}}
+    - {{name: messages, endpoint: "http://127.0.0.1:{port}/{path}/v1", dialect: Anthropic, allowAddresses: [127.0.0.0/8]}}
     - {{name: absent, endpoint: "http://127.0.0.1:1/v1", dialect: OpenAIChat, allowAddresses: [127.0.0.0/8]}}
     - {{name: responses, endpoint: "https://api.example.com/v1", dialect: OpenAIResponses, credential: models}}
   models:
     - {{name: coder, provider: local, model: qwen3-coder, maxTokens: 8192}}
+    - {{name: moved, provider: messages, model: qwen3-coder}}
     - {{name: uncapped, provider: local, model: qwen3-coder}}
     - {{name: absent, provider: absent}}
     - {{name: gpt, provider: responses, model: gpt-oss-120b}}
@@ -55,6 +57,7 @@ spec:
 BY_MARKER = f"match: {{marker: {TOKEN}}}, to: [coder]"
 BY_MODEL = 'match: {models: ["claude-haiku-*"]}, to: [coder]'
 EVERY = 'match: {models: ["*"], hosts: [api.anthropic.com]}, to: [coder]'
+MOVED = EVERY.replace("coder", "moved")
 UNCAPPED = EVERY.replace("coder", "uncapped")
 SECOND = 'match: {models: ["*"]}, to: [absent], fallback: [coder]'
 RESPONSES = 'match: {models: ["gpt-*"]}, to: [gpt]'
@@ -152,6 +155,7 @@ def steps(tools, stage):
         "a subagent by its marker": by_marker,
         "a subagent by its model": by_model,
         "every request, its host never reached": everywhere,
+        "to a server of its own API": moved,
         "a call denied": denied,
         "a conversation longer than the context": overflow,
         "a context that counts the answer too": uncapped,
@@ -195,6 +199,19 @@ def subagent(models, client, route, written):
     client.check("the marker does not leave", not any(TOKEN in (text or "") for text in leaving))
     client.check("nothing of the agent itself leaves for the other model", run.is_alone(), run.asked)
     (directory / "local.md").unlink()
+
+
+def moved(models, stage, client):
+    """To a server that speaks Messages itself."""
+    run = models.run("sound", MOVED).claude("run echo")
+    client.check("answer printed, status 0", run.is_done(), run)
+    client.check("tool turn", run.results(), run)
+    client.check("its host is never reached", not run.origin, run.origin)
+    asked = {json.loads(request["text"])["model"] for request in run.asked}
+    client.check("it is the label's model that is asked", asked == {MODEL}, asked)
+    keys = [word for word in OWN[:-2] if any(word in json.dumps(request) for request in run.asked)]
+    heads = set().union(*(request["headers"] for request in run.asked))
+    client.check("no key of the agent leaves, and nothing else of its head", not keys and heads <= HEAD | {"anthropic-version"}, (keys, heads))
 
 
 def everywhere(models, stage, client):
@@ -269,11 +286,12 @@ def tiny(models, stage, client):
 
 def picky(models, stage, client):
     """Templates of many models take system messages at the beginning alone; Claude Code can do without the others."""
-    run = models.run("picky", EVERY).claude("run echo")
-    client.check("answer printed, status 0", run.is_done(), run)
-    client.check("tool turn", run.results(), run)
-    refused = [each["refused"] for each in run.asked]
-    client.check("refused once, and not again in this session", refused == [500, None, None], run)
+    for what, route in (("translated", EVERY), ("moved", MOVED)):
+        run = models.run("picky", route).claude("run echo")
+        client.check(f"{what}: answer printed, status 0", run.is_done(), run)
+        client.check(f"{what}: tool turn", run.results(), run)
+        refused = [each["refused"] for each in run.asked]
+        client.check(f"{what}: refused once, and not again in this session", refused == [500, None, None], run)
 
 
 def busy(models, stage, client):
