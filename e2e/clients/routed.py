@@ -8,6 +8,7 @@ import json
 import subprocess
 from functools import partial
 
+import first_hour
 from agents import ANTHROPIC, KEYS, OPENAI, RAN
 from explicit import PosternRun
 from stage import HERE
@@ -34,7 +35,7 @@ metadata: {{name: routed, namespace: e2e}}
 spec:
   podSelector: {{}}
   destinations:
-    - {{name: anthropic, hosts: [api.anthropic.com], action: Inspect, reach: {reach}}}
+    - {{name: anthropic, hosts: [api.anthropic.com, platform.claude.com], action: Inspect, reach: {reach}}}
     - {{name: openai, hosts: [api.openai.com], action: Inspect}}
   credentials:
     - {{name: anthropic, hosts: [api.anthropic.com], fromEnv: ANTHROPIC_API_KEY, placeholder: sk-ant-postern-anthropic, require: true}}
@@ -76,6 +77,12 @@ STREAM = ["--output-format", "stream-json", "--verbose"]
 COUNT = '{"model":"claude-opus-5-5","messages":[{"role":"user","content":"How many tokens has this?"}]}'
 
 
+VARIABLES = {
+    "ANTHROPIC_API_KEY": KEYS["ANTHROPIC_API_KEY"], "CODEX_API_KEY": KEYS["OPENAI_API_KEY"], "API_KEY": KEYS["API_KEY"],
+    "IS_SANDBOX": "1", "CLAUDE_CODE_MAX_RETRIES": "2",
+}
+
+
 class Models:
     """The server of models, for one agent under one policy after the other; `claude` and `codex` are their commands."""
 
@@ -93,13 +100,17 @@ class Models:
 
     def run(self, behaviour, route, reach="Routes", rules="", **variables):
         """`postern run` under this route, with a server that behaves in this way."""
+        text = self.policy(behaviour, route, reach) + rules
+        policy = self.stage.directory / f"routed-{self.runs}.yaml"
+        policy.write_text(text)
+        return Run(self, PosternRun(self.stage, policy, VARIABLES | variables))
+
+    def policy(self, behaviour, route, reach="Routes"):
+        """The policy of another run."""
         self.start()
         self.runs += 1
         self.path = f"{behaviour}-{self.runs}"
-        policy = self.stage.directory / f"routed-{self.runs}.yaml"
-        policy.write_text(POLICY.format(reach=reach, port=self.port, path=self.path, route=route) + rules)
-        keys = {name: KEYS[name] for name in ("ANTHROPIC_API_KEY", "API_KEY")} | {"CODEX_API_KEY": KEYS["OPENAI_API_KEY"]}
-        return Run(self, PosternRun(self.stage, policy, keys | {"IS_SANDBOX": "1", "CLAUDE_CODE_MAX_RETRIES": "2"} | variables))
+        return POLICY.format(reach=reach, port=self.port, path=self.path, route=route)
 
     def asked(self):
         """What reached the server in the last run."""
@@ -155,6 +166,7 @@ def steps(tools, stage):
         "a subagent by its marker": by_marker,
         "a subagent by its model": by_model,
         "every request, its host never reached": everywhere,
+        "in a terminal, its host never reached": terminal,
         "to a server of its own API": moved,
         "a call denied": denied,
         "a conversation longer than the context": overflow,
@@ -230,6 +242,20 @@ def everywhere(models, stage, client):
     listed = {each["id"] for each in ask(run, "/v1/models").get("data", [])}
     client.check("models are listed by the gateway", LABEL in listed, listed)
     client.check("nobody else was asked", not run.origin and len(models.asked()) == sent, run.origin)
+
+
+def terminal(models, stage, client):
+    """Its first start: every dialogue is answered, with a key that is none."""
+    agent = first_hour.AGENTS[0]
+    newcomer = first_hour.Newcomer(stage, agent, agent.policy, models.policy("sound", EVERY))
+    newcomer.environment |= VARIABLES | {agent.variable: "no-key-is-needed"}
+    *dialogues, (ready, _) = agent.dialogues
+    mark = stage.mark()
+    steps = [*dialogues, (ready, ["run echo", first_hour.ENTER]), (first_hour.ANSWERED, [agent.leave, first_hour.ENTER])]
+    ended = newcomer.terminal(steps, *agent.terminal)
+    client.check("starts, calls a tool and answers", ended["seen"] == len(steps), f"{ended['seen']} of {len(steps)}: {ended['screen']}")
+    client.check("it ends when it is told to", ended["status"] == 0, f"{ended['status']}: {ended['screen']}")
+    client.check("nothing was reached but the model", models.asked() and not stage.seen_since(mark), stage.seen_since(mark))
 
 
 def ask(run, path, *more):
