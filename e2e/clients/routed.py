@@ -11,11 +11,13 @@ from functools import partial
 import first_hour
 from agents import ANTHROPIC, KEYS, OPENAI, RAN
 from explicit import PosternRun
+from runner import ROOT
 from stage import HERE
 from steps import Step
 
 from sdks import COMMAND, DONE, carried
 
+DOCUMENT, ENDPOINT = ROOT / "docs/routing.md", "http://127.0.0.1:8000/v1"
 TOKEN, LABEL, MODEL = "af83e9", "coder", "qwen3-coder"
 # The head of a request to a model; the agent's is longer, and holds its key.
 HEAD = {"host", "content-type", "content-length", "accept", "accept-encoding", "user-agent"}
@@ -42,8 +44,8 @@ spec:
     - {{name: openai, hosts: [api.openai.com], fromEnv: CODEX_API_KEY, placeholder: sk-postern-openai, require: true}}
     - {{name: models, hosts: [api.example.com], fromEnv: API_KEY}}
   modelProviders:
-    - {{name: local, endpoint: "http://127.0.0.1:{port}/{path}/v1", dialect: OpenAIChat, allowAddresses: [127.0.0.0/8]}}
-    - {{name: messages, endpoint: "http://127.0.0.1:{port}/{path}/v1", dialect: Anthropic, allowAddresses: [127.0.0.0/8]}}
+    - {{name: local, endpoint: "{endpoint}", dialect: OpenAIChat, allowAddresses: [127.0.0.0/8]}}
+    - {{name: messages, endpoint: "{endpoint}", dialect: Anthropic, allowAddresses: [127.0.0.0/8]}}
     - {{name: absent, endpoint: "http://127.0.0.1:1/v1", dialect: OpenAIChat, allowAddresses: [127.0.0.0/8]}}
     - {{name: responses, endpoint: "https://api.example.com/v1", dialect: OpenAIResponses, credential: models}}
   models:
@@ -107,10 +109,14 @@ class Models:
 
     def policy(self, behaviour, route, reach="Routes"):
         """The policy of another run."""
+        return POLICY.format(reach=reach, endpoint=self.endpoint(behaviour), route=route)
+
+    def endpoint(self, behaviour):
+        """The endpoint of another run."""
         self.start()
         self.runs += 1
         self.path = f"{behaviour}-{self.runs}"
-        return POLICY.format(reach=reach, port=self.port, path=self.path, route=route)
+        return f"http://127.0.0.1:{self.port}/{self.path}/v1"
 
     def asked(self):
         """What reached the server in the last run."""
@@ -245,10 +251,12 @@ def everywhere(models, stage, client):
 
 
 def terminal(models, stage, client):
-    """Its first start: every dialogue is answered, with a key that is none."""
-    agent = first_hour.AGENTS[0]
-    newcomer = first_hour.Newcomer(stage, agent, agent.policy, models.policy("sound", EVERY))
-    newcomer.environment |= VARIABLES | {agent.variable: "no-key-is-needed"}
+    """The first start with the policy of docs/routing.md and its key that is none: every dialogue is answered."""
+    agent, documented = first_hour.AGENTS[0], first_policy(DOCUMENT.read_text())
+    client.check("the document has a policy", documented.count(ENDPOINT) == 1, documented)
+    policy = documented.replace(ENDPOINT, models.endpoint("sound"))
+    newcomer = first_hour.Newcomer(stage, agent, agent.policy, policy)
+    newcomer.environment |= {agent.variable: "no-key-is-needed", "IS_SANDBOX": "1"}
     *dialogues, (ready, _) = agent.dialogues
     mark = stage.mark()
     steps = [*dialogues, (ready, ["run echo", first_hour.ENTER]), (first_hour.ANSWERED, [agent.leave, first_hour.ENTER])]
@@ -256,6 +264,13 @@ def terminal(models, stage, client):
     client.check("starts, calls a tool and answers", ended["seen"] == len(steps), f"{ended['seen']} of {len(steps)}: {ended['screen']}")
     client.check("it ends when it is told to", ended["status"] == 0, f"{ended['status']}: {ended['screen']}")
     client.check("nothing was reached but the model", models.asked() and not stage.seen_since(mark), stage.seen_since(mark))
+    code, printed, errors = newcomer.start(stage.tools.postern, "ledger", "stats", "--by", "model")
+    client.check("the ledger tells which model answered", code == 0 and MODEL in printed.decode(), f"{code}: {printed.decode()}{errors}")
+
+
+def first_policy(document):
+    """The first example of a document in YAML."""
+    return document.split("```yaml\n")[1].split("```")[0]
 
 
 def ask(run, path, *more):
