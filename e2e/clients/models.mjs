@@ -57,6 +57,7 @@ async function serve(request, response) {
   const dialect = DIALECTS[path];
   if (!dialect) return send(response, 404, {error: {message: `no ${path} here`, type: 'NotFoundError', code: 404}});
   const {message, events} = dialect(asked, tokens);
+  if (name.startsWith('pondering')) events.unshift(pondering(events[0]));
   if (!asked.stream) return send(response, 200, message);
   await stream(response, events, behaves);
 }
@@ -78,6 +79,13 @@ function halved(event) {
   for (const call of delta.tool_calls ?? []) call.function.arguments = call.function.arguments.slice(0, -5);
   const text = {...chunk, choices: [{index: 0, delta: {role: 'assistant', content: 'I begin.'}, finish_reason: null}]};
   return [text, chunk].map(each => `data: ${JSON.stringify(each)}\n\n`);
+}
+
+/** What comes before the first event of a model that reasons. */
+function pondering(event) {
+  const chunk = JSON.parse(event.slice('data: '.length));
+  const choices = [{index: 0, delta: {role: 'assistant', reasoning_content: 'I ponder.'}, finish_reason: null}];
+  return `data: ${JSON.stringify({...chunk, choices})}\n\n`;
 }
 
 function failure(response) {

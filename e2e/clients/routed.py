@@ -6,6 +6,7 @@ commands print and make files.
 
 import json
 import subprocess
+from contextlib import contextmanager
 from functools import partial
 
 import first_hour
@@ -38,7 +39,7 @@ spec:
   podSelector: {{}}
   destinations:
     - {{name: anthropic, hosts: [api.anthropic.com, platform.claude.com], action: Inspect, reach: {reach}}}
-    - {{name: openai, hosts: [api.openai.com], action: Inspect}}
+    - {{name: openai, hosts: [api.openai.com], action: Inspect, reach: {reach}}}
   credentials:
     - {{name: anthropic, hosts: [api.anthropic.com], fromEnv: ANTHROPIC_API_KEY, placeholder: sk-ant-postern-anthropic, require: true}}
     - {{name: openai, hosts: [api.openai.com], fromEnv: CODEX_API_KEY, placeholder: sk-postern-openai, require: true}}
@@ -170,7 +171,9 @@ def steps(tools, stage):
     models = Models(tools, stage)
     claude = {
         "a subagent by its marker": by_marker,
+        "a marker without a model": unknown,
         "a subagent by its model": by_model,
+        "reasoning of two models": pondering,
         "every request, its host never reached": everywhere,
         "in a terminal, its host never reached": terminal,
         "to a server of its own API": moved,
@@ -194,16 +197,25 @@ def by_marker(models, stage, client):
     subagent(models, client, BY_MARKER, SUBAGENT.format(more="", marker=f"<!-- @proxy-local-route:{TOKEN} model={LABEL} -->\n"))
 
 
+def unknown(models, stage, client):
+    """The marker names a label that the route does not have: the subagent's report says which ones it has."""
+    with an_agent(models, SUBAGENT.format(more="", marker=f"<!-- @proxy-local-route:{TOKEN} model=other -->\n")):
+        run = models.run("sound", BY_MARKER, reach="Origin").claude("postern-subagent")
+    client.check("the main agent goes on, status 0", run.is_done(), run)
+    told = 'No model \\"other\\" can be chosen here. Labels: coder.'
+    texts = [request["text"].replace("\\\\", "\\") for request in run.turns()]
+    client.check("it reads which labels there are", any(told in text for text in texts), [text[-300:] for text in texts])
+    client.check("nothing is asked of the other model", not run.asked, run)
+
+
 def by_model(models, stage, client):
     subagent(models, client, BY_MODEL, SUBAGENT.format(more="model: haiku\n", marker=""))
 
 
 def subagent(models, client, route, written):
     """The main conversation stays where it was; the turns of one subagent go to the other model, and its report comes back."""
-    directory = models.stage.directory / "home/.claude/agents"
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "local.md").write_text(written)
-    run = models.run("sound", route, reach="Origin").claude("postern-subagent")
+    with an_agent(models, written):
+        run = models.run("sound", route, reach="Origin").claude("postern-subagent")
     client.check("answer printed, status 0", run.is_done(), run)
     client.check("the subagent's tool ran", run.results(), run)
     models_asked = {json.loads(request["text"])["model"] for request in run.asked}
@@ -216,7 +228,33 @@ def subagent(models, client, route, written):
     leaving = [request["text"] for request in [*run.origin, *run.asked]]
     client.check("the marker does not leave", not any(TOKEN in (text or "") for text in leaving))
     client.check("nothing of the agent itself leaves for the other model", run.is_alone(), run.asked)
+
+
+@contextmanager
+def an_agent(models, written):
+    """The file of a subagent, as long as it is needed."""
+    directory = models.stage.directory / "home/.claude/agents"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "local.md").write_text(written)
+    yield
     (directory / "local.md").unlink()
+
+
+def pondering(models, stage, client):
+    """What a model thought goes back to that model; where the session goes on with Anthropic, it does not go there."""
+    run = models.run("pondering", EVERY).claude("run echo")
+    client.check("answer printed, status 0", run.is_done(), run)
+    back = [json.loads(each["text"])["messages"] for each in run.asked[1:]]
+    thoughts = [message.get("reasoning_content") for messages in back for message in messages if message.get("tool_calls")]
+    client.check("its reasoning comes back to it", thoughts and set(thoughts) == {"I ponder."}, thoughts)
+    run = models.run("pondering", BY_MARKER, reach="Origin").claude("Go on.", "--continue")
+    texts = [request["text"] for request in run.turns()]
+    client.check("the session goes on with its provider", run.is_done() and any(RAN in text for text in texts), run)
+    strange = [text[-600:] for text in texts if "postern.1" in text or "I ponder" in text]
+    client.check("which reads no reasoning that is not its own", not strange, strange)
+    run = models.run("sound", MOVED).claude("Go on.", "--continue")
+    kept = any("I ponder." in each["text"] and f"postern.1.{LABEL}." in each["text"] for each in run.asked)
+    client.check("though the agent keeps it", run.is_done() and kept, run)
 
 
 def moved(models, stage, client):
