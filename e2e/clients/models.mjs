@@ -1,15 +1,15 @@
-// A server of models on this machine, as llama.cpp and vLLM are: Chat Completions and Messages over plain HTTP.
+// A server of models on this machine, as llama.cpp and vLLM are: Chat Completions, Messages and Responses, by plain HTTP.
 // Usage: node models.mjs LOG; it prints its port, and logs each request as a JSON line. The first part of a path says how
 // it behaves, and each such path remembers its own requests: /narrow/v1/chat/completions, /narrow-2/v1/chat/completions.
 
 import {appendFileSync} from 'node:fs';
 import {createServer} from 'node:http';
-import {anthropic, chat} from './answers.mjs';
+import {anthropic, chat, responses} from './answers.mjs';
 
 const [, , log] = process.argv;
 /** The context of the narrow model, in tokens of four bytes. */
 const CONTEXT = 32_768;
-const DIALECTS = {'/v1/chat/completions': chat, '/v1/messages': anthropic};
+const DIALECTS = {'/v1/chat/completions': chat, '/v1/messages': anthropic, '/v1/responses': responses};
 
 /** How many requests came by each path. */
 const counts = new Map();

@@ -75,6 +75,7 @@ NO_FILE = """  tools:
 REFUSED = ["[postern] Tool call blocked by policy", "Rule: e2e/routed/no-file", "Reason: That file is not made"]
 # Each prints 24,000 bytes, so a context of 32,768 tokens is full before they have all run.
 LONG_TASK = "run " + ", then ".join(f"`seq {number}0001 {number}4000`" for number in range(1, 7))
+SUMMED_UP = f"postern: models of routes answered: {LABEL} 2 times"
 SUMMARY = "Your task is to create a detailed summary of"
 STREAM = ["--output-format", "stream-json", "--verbose"]
 COUNT = '{"model":"claude-opus-5-5","messages":[{"role":"user","content":"How many tokens has this?"}]}'
@@ -190,7 +191,9 @@ def steps(tools, stage):
     version = tools.node_version("@anthropic-ai/claude-code")
     for name, examine in claude.items():
         yield Step(f"routed, Claude Code, {name} {version}", partial(examine, models))
-    yield Step(f"routed, Codex, by plain requests {tools.node_version('@openai/codex')}", partial(codex, models))
+    version = tools.node_version("@openai/codex")
+    yield Step(f"routed, Codex, by plain requests {version}", partial(codex, models))
+    yield Step(f"routed, Codex, its first start with a model of one's own {version}", partial(own_model, models))
 
 
 def by_marker(models, stage, client):
@@ -276,7 +279,7 @@ def everywhere(models, stage, client):
     client.check("tool turn", run.results(), run)
     client.check("its host is never reached", not run.origin, run.origin)
     client.check("nothing of the agent itself leaves for the other model", run.is_alone(), run.asked)
-    client.check("tokens in the summary are the model's", "0 tokens read" not in run.errors, run.errors)
+    client.check("the summary has the model and its tokens", all(map(run.errors.count, [SUMMED_UP, "postern: 0 tool calls denied, 2"])), run.errors)
     # With more of a history than one prompt, by another start.
     run = models.run("sound", EVERY).claude("run `echo postern-tool-ran`", "--continue")
     client.check("the session is taken up again", run.is_done() and RAN in run.asked[0]["text"], run)
@@ -290,10 +293,8 @@ def everywhere(models, stage, client):
 
 def terminal(models, stage, client):
     """The first start with the policy of docs/routing.md and its key that is none: every dialogue is answered."""
-    agent, documented = first_hour.AGENTS[0], first_policy(DOCUMENT.read_text())
-    client.check("the document has a policy", documented.count(ENDPOINT) == 1, documented)
-    policy = documented.replace(ENDPOINT, models.endpoint("sound"))
-    newcomer = first_hour.Newcomer(stage, agent, agent.policy, policy)
+    agent = first_hour.AGENTS[0]
+    newcomer = first_hour.Newcomer(stage, agent, agent.policy, documented(0, models.endpoint("sound")))
     newcomer.environment |= {agent.variable: "no-key-is-needed", "IS_SANDBOX": "1"}
     *dialogues, (ready, _) = agent.dialogues
     mark = stage.mark()
@@ -306,9 +307,12 @@ def terminal(models, stage, client):
     client.check("the ledger tells which model answered", code == 0 and MODEL in printed.decode(), f"{code}: {printed.decode()}{errors}")
 
 
-def first_policy(document):
-    """The first example of a document in YAML."""
-    return document.split("```yaml\n")[1].split("```")[0]
+def documented(number, endpoint):
+    """A policy of the document, with another endpoint."""
+    policy = DOCUMENT.read_text().split("```yaml\n")[number + 1].split("```")[0]
+    if policy.count(ENDPOINT) != 1:
+        raise ValueError(f"policy {number} of {DOCUMENT} has not the one endpoint {ENDPOINT}")
+    return policy.replace(ENDPOINT, endpoint)
 
 
 def ask(run, path, *more):
@@ -408,7 +412,7 @@ def absent(models, stage, client):
     run = models.run("sound", SECOND).claude("run echo")
     client.check("answer printed, status 0", run.is_done() and "API Error" not in run.shown, run)
     client.check("tool turn", run.results(), run)
-    client.check("no turn is asked twice", [each["number"] for each in run.asked] == [1, 2], run)
+    client.check("no turn is asked twice", [each["number"] for each in run.asked] == [1, 2] and SUMMED_UP in run.errors, run)
 
 
 def codex(models, stage, client):
@@ -431,6 +435,24 @@ def codex(models, stage, client):
     run = models.run("sound", RESPONSES, rules=NO_FILE).codex(f"run touch {forbidden}")
     client.check("denied call: the text is the answer, status 0", run.code == 0 and all(map(run.shown.count, REFUSED)), run)
     client.check("the command did not run", not forbidden.exists(), forbidden)
+
+
+def own_model(models, stage, client):
+    """The policy and the command of docs/routing.md."""
+    agent = first_hour.AGENTS[1]
+    newcomer = first_hour.Newcomer(stage, agent, agent.policy, documented(1, models.endpoint("sound")))
+    newcomer.environment |= {"CODEX_API_KEY": "no-key-is-needed"}
+    del newcomer.environment[agent.variable]
+    mark = stage.mark()
+    code, printed, errors = newcomer.wrapped(*agent.headless, "-m", MODEL, "run echo")
+    said = printed.decode() + errors
+    client.check("answer printed, status 0", code == 0 and DONE in said and SUMMED_UP in said, f"{code}: {said}")
+    asked = models.asked()
+    results = [each for each in asked if RAN in each["text"].replace(COMMAND, "")]
+    client.check("tool turn", results, [each["text"][-300:] for each in asked])
+    kinds = {tool["type"] for each in asked for tool in json.loads(each["text"]).get("tools", [])}
+    client.check("its tools are functions alone", kinds <= {"function", "namespace"} and "function" in kinds, kinds)
+    client.check("nothing was reached but the model", not stage.seen_since(mark), stage.seen_since(mark))
 
 
 def shows(client, run, words, of=None, end=400):
