@@ -146,7 +146,15 @@ mod tests {
         ]);
         assert_eq!(
             corporate.except[4..],
-            ["corp.example", "**.corp.example", "**.corp.example", "**.lan", "10.0.0.0/8", "192.0.2.1", "fd00::1"]
+            [
+                "corp.example",
+                "**.corp.example",
+                "**.corp.example",
+                "**.lan",
+                "10.0.0.0/8",
+                "192.0.2.1",
+                "fd00::1"
+            ]
         );
     }
 
