@@ -63,6 +63,7 @@ BY_MODEL = 'match: {models: ["claude-haiku-*"]}, to: [coder]'
 EVERY = 'match: {models: ["*"], hosts: [api.anthropic.com]}, to: [coder]'
 MOVED = EVERY.replace("coder", "moved")
 UNCAPPED = EVERY.replace("coder", "uncapped")
+OUTAGE = 'match: {models: ["*"], hosts: [api.anthropic.com]}, to: [origin], fallback: [coder]'
 SECOND = 'match: {models: ["*"]}, to: [absent], fallback: [coder]'
 RESPONSES = 'match: {models: ["gpt-*"]}, to: [gpt]'
 NO_FILE = """  tools:
@@ -187,6 +188,7 @@ def steps(tools, stage):
         "an answer that breaks off": cut,
         "a model that is out of order": dead,
         "the first model absent": absent,
+        "its provider without an answer": outage,
     }
     version = tools.node_version("@anthropic-ai/claude-code")
     for name, examine in claude.items():
@@ -413,6 +415,18 @@ def absent(models, stage, client):
     client.check("answer printed, status 0", run.is_done() and "API Error" not in run.shown, run)
     client.check("tool turn", run.results(), run)
     client.check("no turn is asked twice", [each["number"] for each in run.asked] == [1, 2] and SUMMED_UP in run.errors, run)
+
+
+def outage(models, stage, client):
+    """Its own provider is overloaded, or wants money: the session goes on with another model."""
+    for word in ("postern-overloaded", "postern-no-credit"):
+        run = models.run("sound", OUTAGE, reach="Origin").claude(f"run echo {word}")
+        client.check(f"{word}: answer printed, status 0", run.is_done() and "API Error" not in run.shown, run)
+        client.check(f"{word}: tool turn", run.results() and SUMMED_UP in run.errors, run)
+        client.check(f"{word}: its provider is asked first", [len(run.turns()), len(run.asked)] == [2, 2], run)
+        client.check(f"{word}: nothing of the agent itself leaves for the other model", run.is_alone(), run.asked)
+    run = models.run("sound", OUTAGE, reach="Origin").claude("run echo")
+    client.check("else its provider answers", run.is_done() and len(run.turns()) == 2 and not run.asked, run)
 
 
 def codex(models, stage, client):
