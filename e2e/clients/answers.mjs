@@ -1,9 +1,13 @@
 // What the stand-in's models say, in each provider's shape: calls of the first shell-like tool, then DONE once their results are back.
-// The commands are the ones that the last prompt asks for; a prompt with SEARCH in it makes Claude Code search the web.
+// The commands are the ones that the last prompt asks for; a prompt with SEARCH in it makes Claude Code search the web, one
+// with SUBAGENT has a subagent run them. Who is asked to shorten a conversation says where it stands.
 
 const DONE = 'The tool has run.';
 const COMMAND = 'echo postern-tool-ran';
 const SEARCH = 'postern-search';
+const SUBAGENT = 'postern-subagent';
+/** What Claude Code asks for when a conversation has become too long. */
+const SHORTEN = /create a detailed summary of (the|this) conversation/;
 
 /** The command of the next call in what was asked so far, as JSON, behind so many results; none once all have run. */
 function command(asked, results) {
@@ -12,9 +16,13 @@ function command(asked, results) {
 
 /** The commands of the last prompt: a task's in backquotes, a file that is to be made, else an echo. */
 function commands(asked) {
-  const wanted = asked.match(/run `[^`]+`(, then `[^`]+`)*|run echo|(sudo )?touch \/[\w./-]*postern-\w+/g)?.at(-1) ?? 'run echo';
-  const task = [...wanted.matchAll(/`([^`]+)`/g)].map(([, text]) => JSON.parse(`"${text}"`));
-  return task.length ? task : [wanted === 'run echo' ? COMMAND : wanted];
+  const task = [...wanted(asked).matchAll(/`([^`]+)`/g)].map(([, text]) => JSON.parse(`"${text}"`));
+  return task.length ? task : [wanted(asked) === 'run echo' ? COMMAND : wanted(asked)];
+}
+
+/** The last prompt. */
+function wanted(asked) {
+  return asked.match(/run `[^`]+`(, then `[^`]+`)*|run echo|(sudo )?touch \/[\w./-]*postern-\w+/g)?.at(-1) ?? 'run echo';
 }
 
 /** How often a word stands in a text. */
@@ -59,27 +67,39 @@ function claudes(asked, tools) {
     return {name: 'ToolSearch', input: {query: 'select:WebSearch', max_results: 5}};
   }
   const tool = named('Bash') ?? tools.find(({input_schema}) => input_schema);
+  if (asked.includes(SUBAGENT) && named('Agent')) {
+    const input = {description: 'Runs a command', prompt: 'run echo', subagent_type: 'local'};
+    return results ? undefined : {name: 'Agent', input};
+  }
   const next = command(asked, results);
   return tool && next ? {name: tool.name, input: {command: next}} : undefined;
 }
 
-/** An OpenAI Chat Completions answer. */
-export function chat({model, messages, tools = []}) {
-  const calls = tools.length > 0 && !messages.some(({role}) => role === 'tool');
-  const call = calls && {name: tools[0].function.name, arguments: JSON.stringify({command: COMMAND})};
-  const tool_calls = calls ? [{id: 'call_standin01', type: 'function', function: call}] : undefined;
+/** An OpenAI Chat Completions answer: a call of the shell, or of the first tool. A summary says how many commands have run. */
+export function chat({model, messages, tools = [], stream_options}, tokens = 12) {
+  const asked = JSON.stringify(messages);
+  const before = Number(asked.match(/(\d+) have run/g)?.at(-1).split(' ')[0] ?? 0);
+  const results = before + messages.filter(({role}) => role === 'tool').length;
+  const shortens = SHORTEN.test(JSON.stringify(messages.at(-1)));
+  const text = shortens ? `<summary>${wanted(asked)} is the task, of which ${results} have run.</summary>` : DONE;
+  const tool = tools.find(({function: {name}}) => name === 'Bash') ?? tools[0];
+  const next = command(asked, results);
+  const calls = Boolean(tool && next && !shortens);
+  const call = calls && {name: tool.function.name, arguments: JSON.stringify({command: next})};
+  const tool_calls = calls ? [{id: `call_standin0${results + 1}`, type: 'function', function: call}] : undefined;
   const finish_reason = calls ? 'tool_calls' : 'stop';
   const head = {id: 'chatcmpl-standin01', created: 1700000000, model};
+  const usage = {prompt_tokens: tokens, completion_tokens: 8, total_tokens: tokens + 8};
   const message = {
-    ...head, object: 'chat.completion',
-    choices: [{index: 0, message: {role: 'assistant', content: calls ? null : DONE, tool_calls}, finish_reason}],
-    usage: {prompt_tokens: 12, completion_tokens: 8, total_tokens: 20},
+    ...head, usage, object: 'chat.completion',
+    choices: [{index: 0, message: {role: 'assistant', content: calls ? null : text, tool_calls}, finish_reason}],
   };
   const deltas = calls
     ? [{role: 'assistant', content: null, tool_calls: [{index: 0, ...tool_calls[0]}]}]
-    : halves(DONE).map(content => ({content}));
+    : halves(text).map(content => ({content}));
   const chunks = [...deltas.map(delta => ({delta, finish_reason: null})), {delta: {}, finish_reason}];
   const events = chunks.map(choice => ({...head, object: 'chat.completion.chunk', choices: [{index: 0, ...choice}]}));
+  if (stream_options?.include_usage) events.push({...head, object: 'chat.completion.chunk', choices: [], usage});
   return {message, events: [...events.map(event => `data: ${JSON.stringify(event)}\n\n`), 'data: [DONE]\n\n']};
 }
 

@@ -101,9 +101,10 @@ def steps(tools, stage):
 
 
 class Newcomer:
-    """Someone whose HOME has nothing but the policy where `postern run` looks for one."""
+    """Someone whose HOME has nothing but the policy where `postern run` looks for one: that of `postern policy init` for an
+    agent, or one that they have `written`."""
 
-    def __init__(self, stage, agent, policy):
+    def __init__(self, stage, agent, policy, written=None):
         self.stage, self.agent = stage, agent
         self.home = stage.directory / f"newcomer-{len(list(stage.directory.glob('newcomer-*')))}"
         self.project = self.home / "project"
@@ -114,6 +115,7 @@ class Newcomer:
         code, text, errors = self.start(stage.tools.postern, "policy", "init", "--agent", policy)
         if code:
             raise RuntimeError(f"no policy for {policy}: {errors}")
+        text = text if written is None else written.encode()
         directory = self.home / ".config/postern"
         directory.mkdir(parents=True)
         (directory / "policy.yaml").write_bytes(text)

@@ -14,6 +14,7 @@ import first_hour
 import gateway
 import guarded
 import install
+import routed
 import trust
 import unconfigured
 from explicit import Explicit
@@ -25,7 +26,7 @@ import sdks
 
 # By name, the stages that it takes: a way, and what is run on it.
 WAYS = {
-    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, first_hour, commanding, agents, guarded, gateway])],
+    "explicit": [(Explicit, [fetching, trust, command_line, sdks, behind_run, first_hour, commanding, agents, guarded, routed, gateway])],
     "transparent": [
         (Transparent, [fetching, command_line, sdks, agents, guarded, unconfigured, gateway]),
         (partial(Transparent, families=[6]), [fetching, unconfigured, gateway]),

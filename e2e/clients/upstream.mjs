@@ -19,6 +19,12 @@ const DECODERS = {gzip: gunzipSync, br: brotliDecompressSync, zstd: zstdDecompre
 /** 1 MiB that no codec, proxy or client may change; its digest is in `x-sha256`. */
 const LARGE = Buffer.alloc(1 << 20, 'The quick brown fox jumps over the lazy dog. \0\r\n\xff', 'latin1');
 
+/** What Anthropic answers to a conversation with these words in it. */
+const OUTAGES = {
+  'postern-overloaded': [529, 'overloaded_error', 'Overloaded'],
+  'postern-no-credit': [400, 'invalid_request_error', 'Your credit balance is too low to access the Anthropic API.'],
+};
+
 /** A user of Copilot, and a model of theirs. */
 const COPILOT = {
   login: 'standin', access_type_sku: 'free_educational_quota', copilot_plan: 'individual', chat_enabled: true, analytics_tracking_id: 'standin',
@@ -102,7 +108,13 @@ const ROUTES = {
 /** Answers an LLM request with what `dialect` makes of its body: one JSON object, or server-sent events. */
 function llm(dialect, streams = false) {
   return async (response, request, body) => {
-    const asked = JSON.parse(decoded(request, body));
+    const text = decoded(request, body).toString();
+    const outage = Object.keys(OUTAGES).find(word => text.includes(word));
+    if (outage) {
+      const [status, type, message] = OUTAGES[outage];
+      return send(response, status, {type: 'error', error: {type, message}});
+    }
+    const asked = JSON.parse(text);
     const {message, events} = dialect(asked);
     if (!asked.stream && !streams) return send(response, 200, message);
     response.writeHead(200, {'content-type': 'text/event-stream', 'cache-control': 'no-cache'});

@@ -25,6 +25,9 @@ fn a_host_that_routes_alone_answer_is_never_dialled() {
     assert_eq!(get("/v1/models/coder").json()["id"], "coder");
     assert_eq!(get("/v1/models/other").status, 404);
     assert_eq!(get("/v1/organizations").status, 403);
+    // Without its 200 Claude Code in a terminal does not start.
+    assert_eq!(get("/api/hello").json(), json!({"message": "hello"}));
+    assert_eq!(get("/api/claude_code/settings").status, 404);
 
     let h2 = test.gateway.agent().h2(ORIGIN);
     let body = request("claude-opus-4", json!({})).to_string();

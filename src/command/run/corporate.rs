@@ -13,6 +13,8 @@ use crate::wire::percent;
 /// Where the proxy for HTTPS is named, the first that is set decides.
 const NAMES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// This machine, which another one cannot reach: a model's server may run here.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.0/8", "::1"];
 
 /// A proxy of the environment.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ pub(in crate::command) fn find(variable: &dyn Fn(&str) -> Option<String>) -> Pro
     }
     match parse(name, &value) {
         Ok(corporate) => {
-            let except = exceptions.iter().flat_map(|part| patterns(part)).collect();
+            let except = LOOPBACK.iter().chain(&exceptions).flat_map(|part| patterns(part)).collect();
             ProxySearch::Usable(Corporate { except, ..corporate })
         }
         Err(why) => ProxySearch::Unusable(format!("{name} {why}")),
@@ -140,12 +142,26 @@ mod tests {
     fn exceptions_become_patterns() {
         let corporate = usable(&[
             ("HTTPS_PROXY", "http://p.example:1"),
-            ("NO_PROXY", "localhost, .corp.example,*.lan,10.1.2.3/8 192.0.2.1,[::1],a.example:8443"),
+            ("NO_PROXY", "corp.example, .corp.example,*.lan,10.1.2.3/8 192.0.2.1,[fd00::1],a.example:8443"),
         ]);
         assert_eq!(
-            corporate.except,
-            ["localhost", "**.localhost", "**.corp.example", "**.lan", "10.0.0.0/8", "192.0.2.1", "::1"]
+            corporate.except[4..],
+            [
+                "corp.example",
+                "**.corp.example",
+                "**.corp.example",
+                "**.lan",
+                "10.0.0.0/8",
+                "192.0.2.1",
+                "fd00::1"
+            ]
         );
+    }
+
+    #[test]
+    fn this_machine_is_reached_without_the_proxy() {
+        let corporate = usable(&[("HTTPS_PROXY", "http://p.example:1"), ("NO_PROXY", "")]);
+        assert_eq!(corporate.except, ["localhost", "**.localhost", "127.0.0.0/8", "::1"]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(super) struct RunSummary {
     pub(super) destinations: BTreeMap<String, RunCounts>,
     /// Hosted tools that were taken out of requests, by type; those beyond the first hundred types are left out.
     pub(super) hosted_tools_stripped: BTreeMap<String, u64>,
+    /// Answers of the models that routes name, by label.
+    pub(super) answered_by_routes: BTreeMap<String, u64>,
     /// By rule, and by host or tool.
     #[serde(serialize_with = "rows")]
     pub(super) denied_by: DenialTally,
@@ -91,6 +93,7 @@ impl RunSummary {
         if event.kind == Kind::Transform {
             self.count_stripped(event);
         }
+        self.count_routed(event);
         self.denied_by.count(event, counts_alone(event));
         let Some(destination) = &event.destination else { return };
         let name = format!("{}:{}", destination.host, destination.port);
@@ -112,21 +115,13 @@ impl RunSummary {
         }
     }
 
-    /// `web_search_20250305 3 times, mcp once`, the most frequent first.
-    fn stripped(&self) -> Option<String> {
-        let mut types: Vec<_> = self.hosted_tools_stripped.iter().collect();
-        types.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let shown = types
-            .iter()
-            .take(SHOWN)
-            .map(|(name, count)| format!("{} {}", terminal::plain(name), times(**count)));
-        let mut text = shown.collect::<Vec<_>>().join(", ");
-        if let Some(more) = types.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            // Writing to a String cannot fail.
-            let _ = write!(text, " and {more} more");
+    /// Labels are of policies, so they are as few as these name.
+    fn count_routed(&mut self, event: &Event) {
+        let route = event.provider.as_ref().and_then(|provider| provider.route.as_ref());
+        let last = route.filter(|_| event.kind == Kind::Response).and_then(|route| route.attempts.last());
+        if let Some(answered) = last.filter(|attempt| attempt.class == "Answered") {
+            *self.answered_by_routes.entry(answered.label.to_string()).or_default() += event.count;
         }
-        Some(text).filter(|text| !text.is_empty())
     }
 
     /// For people, each line after `postern: `.
@@ -148,7 +143,10 @@ impl RunSummary {
             size(*tunnelled_out_bytes),
             counted(self.destinations.len() as u64, "destination"),
         );
-        if let Some(stripped) = self.stripped() {
+        if let Some(labels) = frequencies(&self.answered_by_routes) {
+            let _ = writeln!(text, "postern: models of routes answered: {labels}");
+        }
+        if let Some(stripped) = frequencies(&self.hosted_tools_stripped) {
             let _ = writeln!(text, "postern: hosted tools taken out of requests: {stripped}");
         }
         let mut busiest: Vec<_> = self.destinations.iter().collect();
@@ -253,6 +251,21 @@ fn counts_alone(event: &Event) -> bool {
     }
 }
 
+/// `web_search_20250305 3 times, mcp once`, the most frequent first.
+fn frequencies(counts: &BTreeMap<String, u64>) -> Option<String> {
+    let mut names: Vec<_> = counts.iter().collect();
+    names.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let times = |count: u64| if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    let shown =
+        names.iter().take(SHOWN).map(|(name, count)| format!("{} {}", terminal::plain(name), times(**count)));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if let Some(more) = names.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, " and {more} more");
+    }
+    Some(text).filter(|text| !text.is_empty())
+}
+
 fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
@@ -274,7 +287,7 @@ fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::decision::Decision;
-    use crate::event::{Destination, Http, Payload, Transform};
+    use crate::event::{Attempt, Destination, Http, Payload, Provider, Route, Transform};
     use crate::ledger::fresh_id;
 
     fn event(kind: Kind, verdict: Verdict, host: &str, action: Action) -> Event {
@@ -384,6 +397,30 @@ mod tests {
         assert!(line.contains(r"requests: web_search 2 times, mcp\u{1b} once, z000 once"), "{line}");
         assert!(line.ends_with(" and 80 more"), "{line}");
         assert!(!RunSummary::default().text().contains("hosted"));
+    }
+
+    #[test]
+    fn answers_of_routes_are_told_by_the_label_that_answered() {
+        let mut summary = RunSummary::default();
+        let mut ended = |kind: Kind, attempts: &[(&str, &'static str)]| {
+            let attempt = |&(label, class): &(&str, &'static str)| Attempt {
+                label: label.into(),
+                class: class.into(),
+                ..Attempt::default()
+            };
+            let route = Route { attempts: attempts.iter().map(attempt).collect(), ..Route::default() };
+            let provider = Some(Provider { route: Some(Arc::new(route)), ..Provider::default() });
+            let event = event(kind, Verdict::Allow, "api.anthropic.com", Action::Inspect);
+            summary.count(&Event { provider, ..event });
+        };
+        ended(Kind::Response, &[("coder", "Connect"), ("origin", "Answered")]);
+        ended(Kind::Response, &[("coder", "Answered")]);
+        ended(Kind::Response, &[("coder", "Answered")]);
+        ended(Kind::Response, &[("coder", "Connect")]);
+        ended(Kind::ToolCall, &[("coder", "Answered")]);
+        let text = summary.text();
+        assert!(text.contains("postern: models of routes answered: coder 2 times, origin once\n"), "{text}");
+        assert!(!RunSummary::default().text().contains("routes"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 pub use crate::call::FailureClass;
 
-use super::context;
+use super::{context, system_role};
 use crate::call::FailureClass::{
     Connect, ContextLength, Quota, RateLimited, Rejected, Timeout, Translate, Unavailable,
 };
@@ -56,13 +56,14 @@ pub fn classify(error: &UpstreamError<'_>) -> AnswerFailure {
         _ if too_long.is_some() => ContextLength,
         402 => Quota,
         400..=499 if text.is_quota() => Quota,
+        400.. if text.refuses_system_role() => Rejected,
         408 | 504 => Timeout,
         429 => RateLimited,
         500.. => Unavailable,
         300..=499 => Rejected,
         _ => Translate,
     };
-    let reason = text.message.unwrap_or_else(|| match error.status {
+    let reason = text.reason().unwrap_or_else(|| match error.status {
         300..=399 => "the model's server redirects, which is not followed".to_owned(),
         status => format!("the model's server answers with status {status}, and no message that can be read"),
     });
@@ -72,6 +73,11 @@ pub fn classify(error: &UpstreamError<'_>) -> AnswerFailure {
         context: too_long.flatten(),
         ..AnswerFailure::new(class, &reason)
     }
+}
+
+/// Whether its words make Claude Code ask in another way, so that it must read them in the place of the server's own.
+pub fn is_advice(failure: &AnswerFailure) -> bool {
+    failure.message.starts_with(system_role::ADVICE)
 }
 
 /// The failure that an error in the place of an answer, or inside of one, is: an object, or a text.
@@ -84,9 +90,11 @@ pub(in crate::provider) fn failure_of_error(error: Value<'_>) -> AnswerFailure {
         Some(_) => ContextLength,
         None if text.is_quota() || has_code(&["402"]) => Quota,
         None if has_code(&["429", "rate_limit_exceeded", "rate_limit_error"]) => RateLimited,
+        None if text.refuses_system_role() => Rejected,
         None => Unavailable,
     };
-    let reason = text.message.as_deref().unwrap_or("the model's server reports an error without a message");
+    let reason = text.reason();
+    let reason = reason.as_deref().unwrap_or("the model's server reports an error without a message");
     AnswerFailure { context: too_long.flatten(), ..AnswerFailure::new(class, reason) }
 }
 
@@ -158,6 +166,20 @@ impl ErrorText {
     fn too_long(&self) -> Option<Option<ContextNumbers>> {
         let numbers = context::too_long(self.message.as_deref().unwrap_or_default(), &self.codes)?;
         Some(numbers.or(self.numbers))
+    }
+
+    fn refuses_system_role(&self) -> bool {
+        self.message.as_deref().is_some_and(system_role::is_refused)
+    }
+
+    /// The message, behind the advice on which Claude Code does without messages of the role.
+    fn reason(&self) -> Option<String> {
+        let message = self.message.as_ref()?;
+        Some(if self.refuses_system_role() {
+            format!("{}: {message}", system_role::ADVICE)
+        } else {
+            message.clone()
+        })
     }
 
     fn is_quota(&self) -> bool {

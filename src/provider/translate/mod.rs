@@ -24,6 +24,7 @@ mod moved_tests;
 mod property_tests;
 #[cfg(test)]
 mod recording_tests;
+mod system_role;
 #[cfg(test)]
 mod testing;
 mod watch;

@@ -18,7 +18,7 @@ use crate::policy::routing::{Hop, Model, ORIGIN};
 use crate::provider;
 use crate::provider::adapter::{Framing, ModelRequestHead};
 use crate::provider::request::Detection;
-use crate::provider::translate::failure::{MOST_ERROR_BYTES, UpstreamError, classify};
+use crate::provider::translate::failure::{MOST_ERROR_BYTES, UpstreamError, classify, is_advice};
 use crate::provider::translate::{AgentRoute, AnswerLimits, AnswerTerms, AnswerTranslation, MovedAnswer};
 use crate::proxy::body::Body;
 use crate::proxy::body::begun::{AnswerReader, Beginning, BegunBody};
@@ -330,6 +330,7 @@ impl Attempt<'_> {
                 response.headers_mut().insert(ROUTE, HeaderValue::from_static(ORIGIN));
                 Some(response)
             }
+            Hop::Model(_) if self.turn.dialect() == Dialect::Anthropic && is_advice(&failure) => None,
             Hop::Model(model) if model.provider.dialect == self.turn.dialect() => {
                 passed_on(head.status, &head.headers, body, &model.label)
             }

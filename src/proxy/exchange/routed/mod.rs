@@ -62,6 +62,7 @@ impl Exchange<'_> {
                 let one = parts.uri.path().split_once("/models/").map(|(_, name)| name);
                 Ok(Some(told::models(&names, one.filter(|name| !name.is_empty()))))
             }
+            Some(Api::Startup) if parts.uri.path().ends_with("/hello") => Ok(Some(told::hello())),
             Some(Api::Models | Api::Startup | Api::Other) | None => Ok(Some(told::unknown())),
             Some(
                 Api::Messages

@@ -80,6 +80,11 @@ pub(super) fn models(names: &[&str], one: Option<&str>) -> Response<Body> {
     as_json(StatusCode::OK, list.to_string())
 }
 
+/// The greeting, on which Claude Code in a terminal insists from a host before it starts.
+pub(super) fn hello() -> Response<Body> {
+    as_json(StatusCode::OK, json!({"message": "hello"}).to_string())
+}
+
 /// The answer to what no route answers at a host that only routes answer.
 pub(super) fn unknown() -> Response<Body> {
     let message = "[postern] Nothing but models is asked at this host here";
