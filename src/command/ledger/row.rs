@@ -29,7 +29,7 @@ pub(super) fn row(event: &Event) -> String {
     terminal::plain(&row).into_owned()
 }
 
-/// The tool, or the request, and where it went.
+/// The tool, or the request, where it went, and which model of a route answered.
 fn about(event: &Event) -> String {
     let call = event.tool_call.as_ref().map(|call| short(&call.name));
     let request = event.http.as_ref().map(|http| {
@@ -37,8 +37,10 @@ fn about(event: &Event) -> String {
         format!("{} {}{status}", short(&http.method), short(&http.path))
     });
     let to = event.destination.as_ref().map(|to| format!("{}:{}", short(&to.host), to.port));
+    let route = event.provider.as_ref().and_then(|provider| provider.route.as_ref());
+    let by = route.map(|route| format!(" by {}", short(&route.label))).unwrap_or_default();
     match (call.or(request), to) {
-        (Some(subject), Some(to)) => format!("{subject} at {to}"),
+        (Some(subject), Some(to)) => format!("{subject} at {to}{by}"),
         (Some(text), None) | (None, Some(text)) => text,
         (None, None) => "-".to_owned(),
     }
@@ -83,6 +85,10 @@ mod tests {
         failed["destination"]["reason"] = json!("the host was not found");
         failed["decision"] = json!({"verdict": "Allow", "rule": "agents/coders/api"});
         insta::assert_snapshot!(shown(&failed), @"2026-11-22T00:00:00.123Z Allow     Response   POST /v1/messages 502 at api.anthropic.com:443  agents/coders/api: the host was not found  01a2008d-747b-7101-8101-010101010101");
+        failed["http"]["status"] = json!(200);
+        failed["destination"]["reason"] = json!(null);
+        failed["provider"] = json!({"name": "anthropic", "api": "messages", "route": {"rule": "agents/coders/small", "label": "coder"}});
+        insta::assert_snapshot!(shown(&failed), @"2026-11-22T00:00:00.123Z Allow     Response   POST /v1/messages 200 at api.anthropic.com:443 by coder  agents/coders/api  01a2008d-747b-7101-8101-010101010101");
         event["toolCall"] = json!({"name": "\u{1b}[2JBash\nx"});
         event["count"] = json!(3);
         event["decision"] = json!({"verdict": "Allow"});
