@@ -34,7 +34,11 @@ impl Row {
         let provider = event.provider.as_ref();
         let call = event.tool_call.as_ref();
         let usage: Usage = event.usage.unwrap_or_default();
-        let model = provider.and_then(|of| of.model.as_deref().or(of.response_model.as_deref()));
+        // Tokens are of the model that answered, where a route chose it.
+        let model = provider.and_then(|of| match &of.route {
+            Some(route) => of.response_model.as_deref().or(Some(&*route.model)),
+            None => of.model.as_deref().or(of.response_model.as_deref()),
+        });
         let failure = destination.and_then(|to| to.reason.as_deref());
         let workload = event.workload.as_deref();
         let texts = [
@@ -106,5 +110,23 @@ mod tests {
         assert_eq!((text("request"), text("reason"), text("model")), ("POST /v1/messages", "late", "m"));
         assert_eq!((text("api"), text("tool"), text("rule")), ("anthropic messages", "", ""));
         assert_eq!((row.status, row.input_tokens, row.cached_tokens, row.output_tokens), (502, 7, 5, 3));
+    }
+
+    #[test]
+    fn the_model_of_a_routed_request_is_the_one_that_answered() {
+        let of = |more: serde_json::Value| {
+            let mut provider = json!({"name": "anthropic", "api": "messages", "model": "asked", "route": {"model": "chosen"}});
+            provider.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let event = json!({
+                "apiVersion": "postern.dev/event/v1", "id": "01a2008d-747b-7101-8101-010101010101",
+                "time": "2026-11-22T00:00:00.123Z", "sequence": 1, "count": 1, "kind": "Response", "direction": "Inbound",
+                "provider": provider, "decision": {"verdict": "Allow"},
+            });
+            let row = Row::of(&Event::read(event.to_string().as_bytes()).unwrap());
+            row.texts[TEXTS.iter().position(|of| *of == "model").unwrap()].to_string()
+        };
+        assert_eq!(of(json!({})), "chosen");
+        assert_eq!(of(json!({"responseModel": "served"})), "served");
+        assert_eq!(of(json!({"route": null})), "asked");
     }
 }
