@@ -4,7 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::anthropic::Anthropic;
-use super::dialect::{Dialect, Mode};
+use super::chat::Chat;
+use super::dialect::{Dialect, Heard, Mode, Said};
 use crate::support::upstream::Seen;
 
 /// Where the stand-in is.
@@ -12,6 +13,31 @@ pub(crate) const HOST: &str = "chat.models.example";
 
 /// How the models begin that it answers for: what follows is the cell, since nothing of the agent's head reaches it.
 const MODEL: &str = "routed-";
+
+/// What the agent and the stand-in say, under a policy with [`policy`].
+pub(crate) struct Routed;
+
+impl Dialect for Routed {
+    fn place(&self, mode: Mode) -> Option<(&'static str, &'static str)> {
+        Anthropic.place(mode)
+    }
+
+    fn request(&self, tools: &[String], mode: Mode) -> Value {
+        request("any", tools, mode)
+    }
+
+    fn content_type(&self, mode: Mode) -> &'static str {
+        Chat.content_type(mode)
+    }
+
+    fn answer(&self, said: &Said, mode: Mode) -> Vec<Bytes> {
+        Chat.answer(said, mode)
+    }
+
+    fn hear(&self, body: &[u8], mode: Mode) -> Heard {
+        Anthropic.hear(body, mode)
+    }
+}
 
 /// A policy of its own beside the one that is tried.
 pub(crate) fn policy(hosts: &str) -> String {
