@@ -256,7 +256,7 @@ fn differences(case: &Case, said: &Said, got: &Got) -> Vec<String> {
 
 /// Compares a file of the repository with what it must be, or writes it where that is asked for.
 #[track_caller]
-fn assert_kept(file: &str, wanted: &str) {
+pub(crate) fn assert_kept(file: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os(BLESS).is_some() {
         std::fs::write(&path, wanted).unwrap();

@@ -1,6 +1,10 @@
 //! Model routing: a request to one model is answered by another, and the agent does not notice.
 
+mod edges;
 mod failures;
+mod first_piece;
+mod heads;
+mod moved;
 mod reach;
 mod record;
 mod translated;

@@ -39,8 +39,14 @@ pub(crate) trait AnswerReader: Send {
 
     fn stage(&self) -> AnswerStage;
 
+    /// Whether the model has said anything, although nothing of it goes to the agent: reasoning that it does not read.
+    fn has_piece(&self) -> bool;
+
     /// Why it failed, if it did.
     fn failure(&mut self) -> Option<AnswerFailure>;
+
+    /// Whether it failed for want of the gateway's own memory.
+    fn is_exhausted(&self) -> bool;
 }
 
 /// How far an answer has come.
@@ -71,6 +77,8 @@ pub(crate) struct BegunBody {
 pub(crate) enum Beginning {
     Begun,
     Failed,
+    /// It failed for want of the gateway's own memory.
+    Exhausted,
     /// Nothing came in time.
     Late,
 }
@@ -81,24 +89,30 @@ impl BegunBody {
         Self { body, reader, ready: VecDeque::new(), silence, has_ended: false, is_broken: false }
     }
 
-    /// Reads until the answer begins or fails. Nothing that begins by `until` is late; with `begins_at`, it begins then,
-    /// whatever has come.
-    pub(crate) async fn wait(&mut self, until: Instant, begins_at: Option<Instant>) -> Beginning {
-        let mut due = begins_at.map_or(until, |at| at.min(until));
+    /// Reads until the answer begins or fails. Of what has its first piece by `until`, nothing that begins by `latest` is
+    /// late; with `begins_at`, it begins then, whatever has come.
+    pub(crate) async fn wait(
+        &mut self,
+        (until, latest): (Instant, Instant),
+        mut begins_at: Option<Instant>,
+    ) -> Beginning {
         loop {
             match self.reader.stage() {
                 AnswerStage::Waiting if self.has_ended => return Beginning::Failed,
                 AnswerStage::Waiting => {}
                 AnswerStage::Begun | AnswerStage::Over => return Beginning::Begun,
+                AnswerStage::Failed if self.reader.is_exhausted() => return Beginning::Exhausted,
                 AnswerStage::Failed => return Beginning::Failed,
             }
+            let last = if self.reader.has_piece() { latest } else { until };
+            let due = begins_at.map_or(last, |at| at.min(last));
             let read = tokio::time::timeout_at(due, poll_fn(|cx| self.poll_read(cx)));
             if read.await.is_err() {
-                if due >= until {
+                if due >= last {
                     return Beginning::Late;
                 }
                 // Once: an answer that is wanted whole has nothing to begin with.
-                due = until;
+                begins_at = None;
                 self.reader.begin(&mut self.ready);
             }
         }
