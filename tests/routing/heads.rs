@@ -75,9 +75,9 @@ const AGENT: [(&str, &str); 16] = [
 ];
 
 fn policy_of_all() -> String {
-    let list = |one: &dyn Fn(&(&str, &str, &str, &str)) -> Option<String>| {
-        KINDS.iter().filter_map(one).map(|line| format!("    - {line}\n")).collect::<String>()
-    };
+    type Line = dyn Fn(&(&str, &str, &str, &str)) -> Option<String>;
+    let list =
+        |one: &Line| KINDS.iter().filter_map(one).map(|line| format!("    - {line}\n")).collect::<String>();
     let credentials = list(&|(name, host, written, _)| {
         written
             .contains("credential")

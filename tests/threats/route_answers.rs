@@ -47,8 +47,10 @@ fn call(name: &str) -> Value {
     json!({"index": 0, "id": format!("call_{name}"), "type": "function", "function": {"name": name, "arguments": "{\"command\":\"ls\"}"}})
 }
 
-fn chunk(index: u64, delta: Value, finish: Option<&str>) -> Value {
-    json!({"id": "c1", "model": "served", "choices": [{"index": index, "delta": delta, "finish_reason": finish}]})
+fn chunk(index: u64, delta: impl Into<Value>, finish: Option<&str>) -> Value {
+    let mut choice = json!({"index": index, "finish_reason": finish});
+    choice["delta"] = delta.into();
+    json!({"id": "c1", "model": "served", "choices": [choice]})
 }
 
 /// The tool that a request asks the stand-in to call: its first one.
@@ -58,9 +60,10 @@ fn wanted(seen: &Seen) -> (String, bool) {
     (name, asked["stream"] == json!(true))
 }
 
-fn whole(choices: Value) -> Reply {
-    Reply::of(200, json!({"id": "c1", "model": "served", "choices": choices}).to_string())
-        .header("content-type", "application/json")
+fn whole(choices: impl Into<Value>) -> Reply {
+    let mut body = json!({"id": "c1", "model": "served"});
+    body["choices"] = choices.into();
+    Reply::of(200, body.to_string()).header("content-type", "application/json")
 }
 
 /// Asks whole and streamed for a call of `Bash`, which is denied, then of `Look`, which is not: what the agent gets of each.
@@ -247,7 +250,7 @@ fn a_shortened_name_is_judged_as_the_agents_own() {
             (&read, None),
         ] {
             let answer = test.ask(&offering(&[name, "Look"], streams));
-            let expected: &[String] = &[name.clone()];
+            let expected = std::slice::from_ref(name);
             assert_eq!(names(&answer), if rule.is_some() { &[] } else { expected }, "{}", answer.text());
             if let Some(rule) = rule {
                 assert!(answer.text().contains(&format!("agents/p/{rule}")), "{}", answer.text());

@@ -388,7 +388,7 @@ impl Attempt<'_> {
                 let late = AnswerFailure::new(FailureClass::Timeout, "the model said nothing in time");
                 return Err(failed(late, target));
             }
-            Beginning::Exhausted => return Err(Asked::Stopped(exhausted(self.exchange.session).into())),
+            Beginning::Exhausted => return Err(Asked::Stopped(exhausted(self.exchange.session))),
             Beginning::Failed => {
                 let broken = || AnswerFailure::unreadable("the answer has nothing that can be read");
                 return Err(failed(body.failure().unwrap_or_else(broken), target));
