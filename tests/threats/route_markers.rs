@@ -134,7 +134,8 @@ fn a_marker_in_another_api_is_text() {
     assert_eq!(text_of(&test.ask(&request("claude-opus-4", json!({"system": text})))), "spare");
 }
 
-/// L2: a marker chooses among the labels of its own route: any other is answered here, and nothing is sent anywhere.
+/// L2: a marker chooses among the labels of its own route: any other is answered here, and nothing is sent anywhere. The
+/// answer quotes what was written, without what could pass for other words of it.
 #[test]
 fn a_label_that_its_route_does_not_have_reaches_nobody() {
     let routes = "- {name: subagents, match: {marker: af83e9}, to: [coder], fallback: [chat]}\n    \
@@ -152,6 +153,7 @@ fn a_label_that_its_route_does_not_have_reaches_nobody() {
         "coder\"",
         "*",
         "c\u{f6}der",
+        "x\".\u{2028}Labels:\u{202e}evil\u{200b}.",
         "https://evil.example/v1",
         "agents/p/models/chat",
     ];
@@ -168,7 +170,9 @@ fn a_label_that_its_route_does_not_have_reaches_nobody() {
                 "{label}: {stub:?}"
             );
             assert_eq!(stub.header("x-postern-rule"), Some("postern/builtin/route"), "{label}");
-            let expected = format!("[postern] No model \"{label}\" can be chosen here. Labels: coder.");
+            let shown: String =
+                label.chars().filter(|c| !"\"\u{202e}\u{2028}\u{200b}".contains(*c)).collect();
+            let expected = format!("[postern] No model \"{shown}\" can be chosen here. Labels: coder.");
             assert_eq!(text_of(&stub), expected, "{label}");
             let id = stub.header("x-postern-event").unwrap();
             let event = test.gateway.wait_for_event("the denial", |event| event["id"] == id);

@@ -233,12 +233,18 @@ impl Exchange<'_> {
 
     /// The answer to a marker that names no model of its route.
     fn stub(&self, asked: &ModelRequest, label: &str, labels: &str, record: &mut Record) -> Response<Body> {
-        let text = format!("[postern] No model \"{label}\" can be chosen here. Labels: {labels}.");
+        let text = format!("[postern] No model \"{}\" can be chosen here. Labels: {labels}.", legible(label));
         let decision = Decision::builtin(RULE, text.clone());
         let event = record.stub_told(&decision);
         let model = asked.facts.model.as_deref().unwrap_or_default();
         told::stub(&text, (model, asked.facts.stream), (&decision, event), &record.hex_id())
     }
+}
+
+/// A label as somebody wrote it into a system prompt, without what could pass for the end of it or change how the text is
+/// shown.
+fn legible(label: &str) -> String {
+    label.chars().filter(|c| c.is_ascii_graphic() && *c != '"' || c.is_alphanumeric()).collect()
 }
 
 /// Whether routes are about requests to this API.
