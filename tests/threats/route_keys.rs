@@ -144,12 +144,13 @@ fn telling(seen: &Seen) -> Option<Reply> {
     let (id, model) =
         if wanted == "model" { (key.clone(), key.clone()) } else { ("c1".into(), "served".into()) };
     let reply = match (wanted, asked["stream"] == json!(true)) {
-        ("error", _) => Reply::of(500, json!({"error": error}).to_string()),
+        ("error", _) | ("early", false) => Reply::of(500, json!({"error": error}).to_string()),
         ("quota", _) => {
             Reply::of(402, json!({"error": error, "detail": key}).to_string()).header("retry-after", "3")
         }
         ("page", _) => Reply::of(502, format!("<html>{key}</html>")),
         ("redirect", _) => Reply::of(307, "").header("location", format!("https://evil.example/{key}")),
+        ("early", true) => return Some(stream(&[json!({"error": error})])),
         ("late", true) => {
             return Some(stream(&[
                 json!({"id": id, "model": model, "choices": [{"index": 0, "delta": {"content": "a"}}]}),
@@ -191,6 +192,7 @@ fn the_key_of_a_server_that_says_it_reaches_nobody() {
         "call",
         "name",
         "model",
+        "early",
         "late",
         "error",
         "quota",
@@ -213,7 +215,7 @@ fn the_key_of_a_server_that_says_it_reaches_nobody() {
         }
     }
     // The twins: what is no failure is answered, and a failure still says what it is.
-    let is_failure = |place: &str| ["error", "quota", "page", "redirect"].contains(&place);
+    let is_failure = |place: &str| ["early", "error", "quota", "page", "redirect"].contains(&place);
     let wrong: Vec<_> =
         statuses.iter().filter(|(place, status)| (*status == 200) == is_failure(place)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");

@@ -189,3 +189,63 @@ impl BegunBody {
         Poll::Ready(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Is over with the first piece, and notes whether the body was read to its end.
+    struct OnePiece {
+        is_over: bool,
+        is_finished: Arc<AtomicBool>,
+    }
+
+    impl AnswerReader for OnePiece {
+        fn write(&mut self, piece: Bytes, out: &mut VecDeque<Bytes>) {
+            self.is_over = true;
+            out.push_back(piece);
+        }
+
+        fn finish(&mut self, _: &mut VecDeque<Bytes>) {
+            self.is_finished.store(true, Ordering::Relaxed);
+        }
+
+        fn broken_off(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn begin(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn ping(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn stage(&self) -> AnswerStage {
+            if self.is_over { AnswerStage::Over } else { AnswerStage::Waiting }
+        }
+
+        fn has_piece(&self) -> bool {
+            self.is_over
+        }
+
+        fn failure(&mut self) -> Option<AnswerFailure> {
+            None
+        }
+
+        fn is_exhausted(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_to_its_end_behind_the_end_of_the_answer() {
+        let is_finished = Arc::new(AtomicBool::new(false));
+        let reader = OnePiece { is_over: false, is_finished: Arc::clone(&is_finished) };
+        let mut body = BegunBody::new(Body::own("all"), Box::new(reader));
+        let soon = Instant::now() + SILENCE;
+        assert_eq!(body.wait((soon, soon), None).await, Beginning::Begun);
+        assert!(matches!(poll_fn(|cx| body.poll(cx)).await, Some(Ok(piece)) if piece == "all"));
+        assert!(!is_finished.load(Ordering::Relaxed));
+        assert!(poll_fn(|cx| body.poll(cx)).await.is_none());
+        assert!(is_finished.load(Ordering::Relaxed), "its connection could not be used again");
+    }
+}
