@@ -1,6 +1,6 @@
 //! Addresses that are not dialled, judged on the address that would really be.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -91,6 +91,7 @@ pub struct Reserved {
     own: Vec<IpAddr>,
     pools: Vec<IpNet>,
     cluster: Vec<IpNet>,
+    listeners: Vec<SocketAddr>,
 }
 
 impl Reserved {
@@ -104,6 +105,7 @@ impl Reserved {
             own: own.collect(),
             pools: vec![IpNet::V4(POOL), IpNet::V6(POOL_V6)],
             cluster: Vec::new(),
+            listeners: Vec::new(),
         }
     }
 
@@ -120,6 +122,17 @@ impl Reserved {
         Self { pools: pools.to_vec(), ..self }
     }
 
+    /// The same with the places where the gateway itself listens, to which it sends no request of its own.
+    #[must_use]
+    pub fn with_listeners(self, listeners: Vec<SocketAddr>) -> Self {
+        Self { listeners, ..self }
+    }
+
+    /// Where the gateway itself listens.
+    pub fn listeners(&self) -> &[SocketAddr] {
+        &self.listeners
+    }
+
     /// Judges the address really dialled, at connect. IPv4 inside IPv6 (mapped, compatible, translated, NAT64,
     /// 6to4, Teredo) is judged as IPv4 too. The answer is a denial: `denied-address`, or a CIDR Deny rule's.
     pub fn judge(&self, policy: &Policy, ip: IpAddr, port: u16) -> Option<Decision> {
@@ -127,14 +140,29 @@ impl Reserved {
     }
 
     /// Judges the address of a provider of models in the same way. Its `allowAddresses` lift what `upstream.denyAddresses`
-    /// denies and, outside of a cluster, loopback: in a pod that is the pod itself.
+    /// denies and, outside of a cluster, loopback: in a pod that is the pod itself. The gateway's own listeners stay
+    /// denied: a route to one would take the request that it made, again and again.
     pub fn judge_provider(
         &self,
         policy: &Policy,
         allow: &[IpNet],
         (ip, port): (IpAddr, u16),
     ) -> Option<Decision> {
-        forms(ip).into_iter().find_map(|form| self.judge_form(policy, form, port, Some(allow)))
+        forms(ip).into_iter().find_map(|form| {
+            let is_own = self.listens_at(form, port);
+            let own = || Decision::builtin("denied-address", "The name leads to the gateway itself");
+            is_own.then(own).or_else(|| self.judge_form(policy, form, port, Some(allow)))
+        })
+    }
+
+    /// Whether a connection to this address reaches a listener of the gateway. Addresses of the machine other than
+    /// loopback are denied as its own.
+    fn listens_at(&self, ip: IpAddr, port: u16) -> bool {
+        let is_there = |at: &SocketAddr| {
+            let own = at.ip().to_canonical();
+            at.port() == port && (own == ip || own.is_unspecified() && ip.is_loopback())
+        };
+        self.listeners.iter().any(is_there)
     }
 
     /// The denial that Audit policies alone would make of an address, judged in the same forms.

@@ -1,6 +1,6 @@
 //! The settings, policy and connections that an exchange uses, replaced as one when any of them changes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -75,6 +75,8 @@ pub struct SnapshotParts {
     pub(crate) places: Places,
     /// The addresses of the API server and of the pod's node.
     pub cluster: Vec<IpAddr>,
+    /// Where the gateway itself listens.
+    pub listeners: Vec<SocketAddr>,
 }
 
 impl Snapshot {
@@ -84,7 +86,8 @@ impl Snapshot {
         let dialer = Dialer {
             reserved: Reserved::new(&upstream.deny_addresses, &upstream.allow_addresses, &parts.own)
                 .with_pools(&settings.listeners.pools())
-                .with_cluster(&parts.cluster),
+                .with_cluster(&parts.cluster)
+                .with_listeners(parts.listeners),
             hosts: upstream.hosts.iter().map(|(name, at)| (name.clone(), (at.ip, at.port))).collect(),
             tls: parts.tls,
             proxy: upstream

@@ -44,6 +44,7 @@ pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
         own: Vec::new(),
         places: Places::new(1),
         cluster: Vec::new(),
+        listeners: Vec::new(),
     };
     let (drain, metrics) = (Drain::default(), Arc::new(Metrics::new().unwrap()));
     let ledger = Ledger::start(Vec::new(), None, Arc::clone(&metrics)).unwrap();

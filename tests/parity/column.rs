@@ -8,7 +8,7 @@ use super::bedrock::{Converse, Invoke};
 use super::chat::Chat;
 use super::dialect::{Dialect, Heard, Mode, Said};
 use super::responses::{self, Responses};
-use super::{gemini, websocket};
+use super::{gemini, routed, websocket};
 use crate::support::agent::Agent;
 use crate::support::h2::H2;
 
@@ -22,6 +22,7 @@ pub(super) const SPEAKERS: &[(&str, Speaker)] = &[
     ("Gemini array", Speaker::Http(&gemini::Array)),
     ("Bedrock Converse", Speaker::Http(&Converse)),
     ("Bedrock Invoke", Speaker::Http(&Invoke)),
+    ("Messages by a Chat model", Speaker::Routed),
 ];
 
 /// The hosts that they speak at.
@@ -30,12 +31,15 @@ pub(super) const HOSTS: &[&str] = &[
     "api.openai.com",
     "generativelanguage.googleapis.com",
     "bedrock-runtime.us-east-1.amazonaws.com",
+    routed::HOST,
 ];
 
 pub(super) enum Speaker {
     Http(&'static dyn Dialect),
     /// Events of Responses in messages, after an upgrade, which h2 does not have here.
     WebSocket,
+    /// Messages, which a model of Chat Completions answers by a route.
+    Routed,
 }
 
 /// One column within a speaker.
@@ -66,13 +70,20 @@ impl Speaker {
         match self {
             Self::Http(dialect) => dialect.place(way.mode).is_some(),
             Self::WebSocket => way.mode == Mode::Streamed && !way.h2,
+            Self::Routed => true,
         }
+    }
+
+    /// Whether what was said and allowed comes out byte for byte.
+    pub(super) fn is_exact(&self) -> bool {
+        !matches!(self, Self::Routed)
     }
 
     /// The type of an answer's body and its pieces.
     pub(super) fn answer(&self, said: &Said, mode: Mode) -> (&'static str, Vec<Bytes>) {
         match self {
             Self::Http(dialect) => (dialect.content_type(mode), dialect.answer(said, mode)),
+            Self::Routed => (Chat.content_type(mode), Chat.answer(said, mode)),
             Self::WebSocket => {
                 ("", responses::events(said).iter().map(|event| event.to_string().into()).collect())
             }
@@ -84,9 +95,14 @@ impl Speaker {
         let dialect = match self {
             Self::WebSocket => return Ok(ask_websocket(door.agent, cell, tools)),
             Self::Http(dialect) => *dialect,
+            Self::Routed => &Anthropic,
         };
         let (host, path) = dialect.place(way.mode).unwrap();
-        let (url, body) = (format!("https://{host}{path}"), dialect.request(tools, way.mode).to_string());
+        let body = match self {
+            Self::Routed => routed::request(cell, tools, way.mode),
+            Self::Http(_) | Self::WebSocket => dialect.request(tools, way.mode),
+        };
+        let (url, body) = (format!("https://{host}{path}"), body.to_string());
         let headers = [("content-type", "application/json"), ("x-cell", cell)];
         let answer = if way.h2 {
             let (_, connection) = door.h2.iter().find(|(name, _)| *name == host).unwrap();

@@ -10,7 +10,9 @@ every cell through the built gateway and fails where this file differs (`POSTERN
 
 A cell has four marks: whole over HTTP/1.1, whole over h2, streamed over HTTP/1.1, streamed over h2. `A`: the call
 passed as it was sent. `D`: it was replaced by text. `-`: there is no such cell. The Responses WebSocket is served
-under `providerState: Allow`, over HTTP/1.1, and has streams alone; Gemini has arrays for streams alone.
+under `providerState: Allow`, over HTTP/1.1, and has streams alone; Gemini has arrays for streams alone. In the last
+column the agent speaks Messages, and a model that speaks Chat Completions answers by a route: there `A` says that the
+agent hears the call with the same id, name and input.
 ";
 
 /// What became of the calls of one answer.

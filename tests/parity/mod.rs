@@ -10,6 +10,7 @@ pub(crate) mod frames;
 pub(crate) mod gemini;
 mod matrix;
 pub(crate) mod responses;
+pub(crate) mod routed;
 mod table;
 pub(crate) mod websocket;
 
@@ -31,8 +32,15 @@ const TEXT: &str = "Let me see: \"one\"\nthen — more.";
 /// Writes the matrix instead of comparing it.
 const BLESS: &str = "POSTERN_BLESS";
 
-/// What the upstream answers, by cell: a content type and pieces.
-type Answers = Arc<Mutex<HashMap<String, (&'static str, Vec<Bytes>)>>>;
+/// What the upstream answers, by cell.
+type Answers = Arc<Mutex<HashMap<String, Scripted>>>;
+
+/// One answer: its content type, its pieces, and the tools that it calls.
+struct Scripted {
+    content_type: &'static str,
+    pieces: Vec<Bytes>,
+    tools: Vec<String>,
+}
 
 #[test]
 fn every_dialect_comes_to_the_same_verdicts() {
@@ -40,6 +48,7 @@ fn every_dialect_comes_to_the_same_verdicts() {
     let mut matrix = Matrix::default();
     for (number, case) in TABLE.iter().enumerate() {
         room.gateway.reload_policy(&policy(case.spec), "success");
+        room.routing.reload_policy(&routing_policy(case.spec), "success");
         matrix.begin(case);
         for (name, speaker) in SPEAKERS {
             for way in WAYS {
@@ -84,13 +93,15 @@ fn what_a_dialect_says_is_what_it_hears() {
     }
 }
 
-/// One gateway, one upstream for all hosts, and what it is to answer.
+/// One gateway, another one under routes, one upstream for all hosts, and what it is to answer.
 struct Room {
     gateway: Gateway,
+    routing: Gateway,
     answers: Answers,
     _upstream: Upstream,
-    h2: Vec<(&'static str, crate::support::h2::H2)>,
-    agent: crate::support::Agent,
+    /// The connections over h2, of either gateway.
+    h2: [Vec<(&'static str, crate::support::h2::H2)>; 2],
+    agents: [crate::support::Agent; 2],
 }
 
 impl Room {
@@ -101,12 +112,17 @@ impl Room {
             .identity(upstreams.leaf(HOSTS))
             .script(move |seen| Some(reply(seen, &scripted)))
             .start();
-        let setup = Setup::new(&upstreams).policy(&policy(""));
-        let setup = HOSTS.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
-        let gateway = setup.start();
-        let agent = gateway.agent();
-        let h2 = HOSTS.iter().map(|host| (*host, agent.h2(host))).collect();
-        Self { gateway, answers, _upstream: upstream, h2, agent }
+        let start = |policy: &str| {
+            let setup = Setup::new(&upstreams).policy(policy);
+            HOSTS.iter().fold(setup, |setup, host| setup.host(host, upstream.address())).start()
+        };
+        let (gateway, routing) = (start(&policy("")), start(&routing_policy("")));
+        let agents = [gateway.agent(), routing.agent()];
+        let h2 = [0, 1].map(|side| {
+            let hosts = HOSTS.iter().filter(|host| side == 0 || **host == "api.anthropic.com");
+            hosts.map(|host| (*host, agents[side].h2(host))).collect()
+        });
+        Self { gateway, routing, answers, _upstream: upstream, h2, agents }
     }
 
     /// One answer on its way to the agent, and what the events say of its calls.
@@ -115,49 +131,55 @@ impl Room {
         let (content_type, pieces) = speaker.answer(&said, way.mode);
         let sent = pieces.concat();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.insert(cell.to_owned(), (content_type, pieces));
-        drop(answers);
         let tools: Vec<String> = said.calls.iter().map(Called::full_name).collect();
-        let door = Door { agent: &self.agent, h2: &self.h2 };
+        answers.insert(cell.to_owned(), Scripted { content_type, pieces, tools: tools.clone() });
+        drop(answers);
+        let side = usize::from(matches!(speaker, Speaker::Routed));
+        let door = Door { agent: &self.agents[side], h2: &self.h2[side] };
         let got = match speaker.ask(way, &door, cell, &tools) {
             Ok(got) => got,
             Err(refused) => return Cell::wrong(cell, refused),
         };
         let mut problems = differences(case, &said, &got);
-        if case.calls.iter().all(|call| call.verdict.passes()) && got.bytes != sent {
+        let is_same = !speaker.is_exact() || got.bytes == sent;
+        if case.calls.iter().all(|call| call.verdict.passes()) && !is_same {
             problems.push(format!("other bytes: {}", String::from_utf8_lossy(&got.bytes)));
         }
-        problems.extend(
-            case.calls
-                .iter()
-                .zip(&said.calls)
-                .filter_map(|(call, called)| self.recorded(call.verdict, called)),
-        );
+        problems.extend(case.calls.iter().zip(&said.calls).filter_map(|(call, called)| {
+            recorded([&self.gateway, &self.routing][side], call.verdict, side == 1, called)
+        }));
         let passed = said.calls.iter().map(|call| got.heard.calls.iter().any(|heard| heard.id == call.id));
         Cell::Seen { cell: cell.to_owned(), passed: passed.collect(), problems }
     }
+}
 
-    /// What is wrong with the events of a call: one of the verdict, and beside it one of an Audit rule.
-    fn recorded(&self, verdict: Verdict, called: &Called) -> Option<String> {
-        let decided = |kind: &'static str| {
-            let wanted =
-                move |event: &Value| event["kind"] == kind && event["toolCall"]["id"] == called.id.as_str();
-            let event = self.gateway.wait_for_event(&format!("the {kind} event of {}", called.id), wanted);
-            let decision = &event["decision"];
-            let rule = decision["rule"].as_str().map(str::to_owned);
-            (decision["verdict"].as_str().unwrap_or_default().to_owned(), rule)
-        };
-        let said = (verdict.word().to_owned(), verdict.rule());
-        let expected =
-            if let Verdict::Audit(_) = verdict { ("Allow".to_owned(), None) } else { said.clone() };
-        let found = decided("ToolCall");
-        if found != expected {
-            return Some(format!("the event says {found:?}, not {expected:?}"));
-        }
-        let Verdict::Audit(_) = verdict else { return None };
-        let found = decided("Policy");
-        (found != said).then(|| format!("the event beside it says {found:?}, not {said:?}"))
+/// What is wrong with the events of a call: one of the verdict, and beside it one of an Audit rule, or of a policy in Audit
+/// where another one is enforced.
+fn recorded(gateway: &Gateway, verdict: Verdict, is_enforced_too: bool, called: &Called) -> Option<String> {
+    let decided = |kind: &'static str| {
+        let wanted =
+            move |event: &Value| event["kind"] == kind && event["toolCall"]["id"] == called.id.as_str();
+        let event = gateway.wait_for_event(&format!("the {kind} event of {}", called.id), wanted);
+        let decision = &event["decision"];
+        let rule = decision["rule"].as_str().map(str::to_owned);
+        (decision["verdict"].as_str().unwrap_or_default().to_owned(), rule)
+    };
+    let said = (verdict.word().to_owned(), verdict.rule());
+    let is_beside = match verdict {
+        Verdict::Audit(_) => true,
+        Verdict::WouldDeny(_) => is_enforced_too,
+        Verdict::Allow(_) | Verdict::Deny(_) => false,
+    };
+    let expected = if is_beside { ("Allow".to_owned(), None) } else { said.clone() };
+    let found = decided("ToolCall");
+    if found != expected {
+        return Some(format!("the event says {found:?}, not {expected:?}"));
     }
+    if !is_beside {
+        return None;
+    }
+    let found = decided("Policy");
+    (found != said).then(|| format!("the event beside it says {found:?}, not {said:?}"))
 }
 
 fn policy(spec: &str) -> String {
@@ -168,6 +190,11 @@ fn policy(spec: &str) -> String {
          podSelector: {{}}\n  providerState: Allow\n  \
          destinations: [{{name: llm, hosts: [{hosts}], action: Inspect}}]\n{lines}"
     )
+}
+
+/// The same beside a policy with routes.
+fn routing_policy(spec: &str) -> String {
+    policy(spec) + &routed::policy(&HOSTS.join(", "))
 }
 
 /// The answer of a case, its calls numbered for this cell.
@@ -183,16 +210,17 @@ fn said(cell: &str, case: &Case) -> Said {
 
 fn reply(seen: &Seen, answers: &Answers) -> Reply {
     let answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-    let cell = seen.header("x-cell").unwrap_or_default();
-    let Some((content_type, pieces)) = answers.get(cell) else { return Reply::of(404, "no such cell") };
+    let is_routed = seen.authority == routed::HOST;
+    let cell = if is_routed { routed::cell(seen) } else { seen.header("x-cell").map(str::to_owned) };
+    let Some(Scripted { content_type, pieces, tools }) = answers.get(&cell.unwrap_or_default()) else {
+        return Reply::of(404, "no such cell");
+    };
+    let pieces = if is_routed { routed::named_as_sent(seen, tools, pieces.clone()) } else { pieces.clone() };
+    let steps = pieces.into_iter().map(Step::Data).collect();
     if seen.header("upgrade").is_some() {
-        return Reply {
-            status: 101,
-            headers: Vec::new(),
-            steps: pieces.iter().cloned().map(Step::Data).collect(),
-        };
+        return Reply { status: 101, headers: Vec::new(), steps };
     }
-    Reply::streaming(pieces.iter().cloned().map(Step::Data).collect()).header("content-type", *content_type)
+    Reply::streaming(steps).header("content-type", *content_type)
 }
 
 /// What is wrong with an answer as its client reads it.
@@ -228,7 +256,7 @@ fn differences(case: &Case, said: &Said, got: &Got) -> Vec<String> {
 
 /// Compares a file of the repository with what it must be, or writes it where that is asked for.
 #[track_caller]
-fn assert_kept(file: &str, wanted: &str) {
+pub(crate) fn assert_kept(file: &str, wanted: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os(BLESS).is_some() {
         std::fs::write(&path, wanted).unwrap();

@@ -197,9 +197,9 @@ pub(super) const TABLE: &[Case] = &[
     },
     Case {
         title: "a policy in Audit",
-        spec: "enforcement: Audit\ntools: [{name: no-delete, tools: [delete_file], action: Deny}]",
+        spec: "enforcement: Audit\ntools: [{name: no-mail, tools: [send_mail], action: Deny}]",
         calls: &[
-            call("delete_file", r#"{"id":7}"#, WouldDeny("no-delete")),
+            call("send_mail", r#"{"id":7}"#, WouldDeny("no-mail")),
             call("get_weather", WEATHER, Allow(None)),
         ],
     },

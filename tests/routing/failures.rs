@@ -205,6 +205,7 @@ fn a_server_that_cannot_be_reached_or_shows_a_foreign_certificate_is_followed_by
     assert!(test.vllm.requests().is_empty());
 }
 
+/// L5: a key that comes back is masked.
 #[test]
 fn the_key_of_a_provider_comes_back_in_no_error_answer_or_event() {
     let echo: Script = |seen| {
@@ -273,6 +274,7 @@ fn an_agent_that_hangs_up_ends_the_request_and_a_reload_changes_no_stream_that_h
     assert!(String::from_utf8_lossy(&ending).contains(" whole"));
 }
 
+/// L9: no status hides a call.
 #[test]
 fn a_call_in_an_error_of_a_server_of_the_agents_own_api_is_stopped_too() {
     let policy = policy(ALONE, "  tools: [{name: no-bash, tools: [Bash], action: Deny}]\n")

@@ -1,6 +1,10 @@
 //! Model routing: a request to one model is answered by another, and the agent does not notice.
 
+mod edges;
 mod failures;
+mod first_piece;
+mod heads;
+mod moved;
 mod reach;
 mod record;
 mod translated;
@@ -12,28 +16,32 @@ use crate::support::{Answer, Gateway, Pki, Setup, Upstream};
 
 /// Where agents send their requests.
 pub(crate) const ORIGIN: &str = "api.anthropic.com";
+/// Where agents of OpenAI's two APIs send theirs: the same server.
+pub(crate) const OPENAI: &str = "api.openai.com";
 /// A server of models that speaks Chat Completions, and another one.
-const VLLM: &str = "vllm.models.example";
-const SPARE: &str = "spare.models.example";
+pub(crate) const VLLM: &str = "vllm.models.example";
+pub(crate) const SPARE: &str = "spare.models.example";
+/// A vendor's host, at which the first server answers too: it has doors of its own.
+pub(crate) const OPENROUTER: &str = "openrouter.ai";
 /// The key of the first one.
 pub(crate) const KEY: &str = "sk-vllm-0123456789abcdefghijklmnop";
 
 /// A gateway with the servers of models that its policy may name.
-struct Routed {
-    gateway: Gateway,
-    origin: Upstream,
-    vllm: Upstream,
-    spare: Upstream,
+pub(crate) struct Routed {
+    pub(crate) gateway: Gateway,
+    pub(crate) origin: Upstream,
+    pub(crate) vllm: Upstream,
+    pub(crate) spare: Upstream,
 }
 
-type Script = fn(&Seen) -> Option<Reply>;
+pub(crate) type Script = fn(&Seen) -> Option<Reply>;
 
 /// How the three servers answer.
 #[derive(Clone, Copy)]
-struct Scripts {
-    origin: Script,
-    vllm: Script,
-    spare: Script,
+pub(crate) struct Scripts {
+    pub(crate) origin: Script,
+    pub(crate) vllm: Script,
+    pub(crate) spare: Script,
 }
 
 impl Default for Scripts {
@@ -47,11 +55,11 @@ impl Default for Scripts {
 }
 
 /// Under these routes, with the models `coder` (of the first server), `chat` (of the second) and whatever else the policy says.
-fn routed(routes: &str, more: &str, scripts: Scripts) -> Routed {
+pub(crate) fn routed(routes: &str, more: &str, scripts: Scripts) -> Routed {
     routed_by(&policy(routes, more), scripts, |setup| setup)
 }
 
-fn policy(routes: &str, more: &str) -> String {
+pub(crate) fn policy(routes: &str, more: &str) -> String {
     let reach = if more.contains("reach-routes") { ", reach: Routes" } else { "" };
     let more = more.replace("reach-routes", "");
     format!(
@@ -65,18 +73,20 @@ fn policy(routes: &str, more: &str) -> String {
     )
 }
 
-fn routed_by(policy: &str, scripts: Scripts, change: impl FnOnce(Setup) -> Setup) -> Routed {
+pub(crate) fn routed_by(policy: &str, scripts: Scripts, change: impl FnOnce(Setup) -> Setup) -> Routed {
     let upstreams = Pki::new("Upstream Test CA");
-    let server = |name: &str, script: Script| {
-        Upstream::build().identity(upstreams.leaf(&[name])).script(script).start()
+    let server = |names: &[&str], script: Script| {
+        Upstream::build().identity(upstreams.leaf(names)).script(script).start()
     };
-    let origin = server(ORIGIN, scripts.origin);
-    let (vllm, spare) = (server(VLLM, scripts.vllm), server(SPARE, scripts.spare));
+    let origin = server(&[ORIGIN, OPENAI], scripts.origin);
+    let (vllm, spare) = (server(&[VLLM, OPENROUTER], scripts.vllm), server(&[SPARE], scripts.spare));
     let setup = Setup::new(&upstreams)
         .policy(policy)
         .credential("vllm", KEY)
         .host(ORIGIN, origin.address())
+        .host(OPENAI, origin.address())
         .host(VLLM, vllm.address())
+        .host(OPENROUTER, vllm.address())
         .host(SPARE, spare.address());
     Routed { gateway: change(setup).start(), origin, vllm, spare }
 }
@@ -84,25 +94,34 @@ fn routed_by(policy: &str, scripts: Scripts, change: impl FnOnce(Setup) -> Setup
 impl Routed {
     /// Sends a request of Messages with the fields of an agent.
     #[track_caller]
-    fn ask(&self, body: &Value) -> Answer {
+    pub(crate) fn ask(&self, body: &Value) -> Answer {
         self.ask_with(body, &[])
     }
 
     #[track_caller]
-    fn ask_with(&self, body: &Value, more: &[(&str, &str)]) -> Answer {
-        let mut headers = vec![
-            ("x-api-key", "sk-agent-key"),
-            ("anthropic-version", "2023-06-01"),
-            ("content-type", "application/json"),
-        ];
+    pub(crate) fn ask_with(&self, body: &Value, more: &[(&str, &str)]) -> Answer {
+        let mut headers = vec![("x-api-key", "sk-agent-key"), ("anthropic-version", "2023-06-01")];
         headers.extend(more);
-        let url = format!("https://{ORIGIN}/v1/messages");
-        self.gateway.agent().request("POST", &url, &headers, body.to_string().as_bytes())
+        self.post(&format!("{ORIGIN}/v1/messages"), &headers, &body.to_string())
+    }
+
+    /// Sends a body to a host and path.
+    #[track_caller]
+    pub(crate) fn post(&self, place: &str, more: &[(&str, &str)], body: &str) -> Answer {
+        let mut headers = vec![("content-type", "application/json")];
+        headers.extend(more);
+        self.gateway.agent().request("POST", &format!("https://{place}"), &headers, body.as_bytes())
+    }
+
+    /// What a server was sent last, as JSON.
+    #[track_caller]
+    pub(crate) fn sent_last(server: &Upstream) -> Value {
+        serde_json::from_slice(&server.requests().pop().unwrap().body).unwrap()
     }
 }
 
 /// A request to a model.
-fn request(model: &str, more: Value) -> Value {
+pub(crate) fn request(model: &str, more: Value) -> Value {
     let mut body =
         json!({"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "go"}]});
     if let Value::Object(more) = more {
@@ -112,7 +131,7 @@ fn request(model: &str, more: Value) -> Value {
 }
 
 /// A whole answer of Messages.
-fn message(text: &str) -> String {
+pub(crate) fn message(text: &str) -> String {
     json!({
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
         "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": null,
@@ -122,7 +141,7 @@ fn message(text: &str) -> String {
 }
 
 /// What a server of Chat Completions says, whole or as a stream, whichever was asked.
-fn chat(seen: &Seen, text: &str) -> Reply {
+pub(crate) fn chat(seen: &Seen, text: &str) -> Reply {
     let asked: Value = serde_json::from_slice(&seen.body).unwrap_or_default();
     let usage = json!({"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17});
     if asked["stream"] == json!(true) {
@@ -141,7 +160,7 @@ fn chat(seen: &Seen, text: &str) -> Reply {
 }
 
 /// A stream of Chat Completions with its end.
-fn stream(events: &[Value]) -> Reply {
+pub(crate) fn stream(events: &[Value]) -> Reply {
     let mut steps: Vec<Step> =
         events.iter().map(|event| Step::Data(format!("data: {event}\n\n").into())).collect();
     steps.push(Step::Data("data: [DONE]\n\n".into()));
@@ -149,14 +168,14 @@ fn stream(events: &[Value]) -> Reply {
 }
 
 /// The JSON of each event of a stream.
-fn events(answer: &Answer) -> Vec<Value> {
+pub(crate) fn events(answer: &Answer) -> Vec<Value> {
     let text = answer.text();
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
     data.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 /// The text of an answer of Messages, whole or streamed.
-fn text_of(answer: &Answer) -> String {
+pub(crate) fn text_of(answer: &Answer) -> String {
     if answer.header("content-type").is_some_and(|kind| kind.contains("event-stream")) {
         let events = events(answer);
         return events.iter().filter_map(|event| event["delta"]["text"].as_str()).collect();

@@ -41,6 +41,7 @@ fn another_model_answers_whole_and_streamed_and_its_provider_is_not_reached() {
     assert_eq!(other.header("x-postern-route"), None);
 }
 
+/// L4: the head that leaves is made anew.
 #[test]
 fn nothing_of_the_agent_but_what_it_says_reaches_the_stand_in() {
     let test = routed(SMALL, "", Scripts::default());
@@ -79,6 +80,7 @@ fn nothing_of_the_agent_but_what_it_says_reaches_the_stand_in() {
     assert_eq!(asked["messages"], json!([{"role": "user", "content": "go"}]));
 }
 
+/// L2: a label that the route does not have is answered here.
 #[test]
 fn a_marker_chooses_a_model_and_is_cut_out_and_a_wrong_one_is_told() {
     let marked = |label: &str| {
@@ -157,6 +159,7 @@ fn scripts_with_call(_: &Seen) -> Option<Reply> {
     Some(Reply::of(200, body.to_string()).header("content-type", "application/json"))
 }
 
+/// L8: what leaves is judged as its own vendor reads it.
 #[test]
 fn what_is_harmless_in_one_api_and_a_door_in_the_other_is_taken_out_or_refused() {
     let door = |more: &str| {
@@ -175,6 +178,7 @@ fn what_is_harmless_in_one_api_and_a_door_in_the_other_is_taken_out_or_refused()
     assert!(refusing.vllm.requests().is_empty() && refusing.spare.requests().is_empty());
 }
 
+/// L14: thinking of a stand-in does not go to Anthropic.
 #[test]
 fn a_session_that_changes_its_model_goes_on_without_the_thinking_of_the_other() {
     let route = "- {name: small, match: {models: ['claude-haiku-*']}, to: [coder]}";

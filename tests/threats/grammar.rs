@@ -15,6 +15,7 @@ use crate::parity::dialect::Mode::{Streamed, Whole};
 use crate::parity::dialect::{Called, Dialect, Said, server_sent};
 use crate::parity::gemini;
 use crate::parity::responses::Responses;
+use crate::parity::routed::Routed;
 use crate::support::Answer;
 use crate::support::upstream::{Reply, Step};
 
@@ -133,14 +134,20 @@ fn assert_canonical(answer: &Answer, what: &str) -> String {
 /// F14: in whatever form a stream comes, what goes on has one reading, and no denied call is in it.
 #[test]
 fn whatever_form_a_stream_has_its_client_reads_what_was_judged() {
-    let model = Model::under(NO_DELETE);
-    for (dialect, line_end) in STREAMED {
+    let model = Model::routed(NO_DELETE);
+    let routed: (&dyn Dialect, &str) = (&Routed, "\n");
+    for (dialect, line_end) in STREAMED.into_iter().chain([routed]) {
         for form in FORMS {
             let what = format!("{} {}", dialect.place(Streamed).unwrap().1, form.name);
             let denied =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_no", "delete_file")));
-            assert_canonical(&denied, &what);
             assert_without(&denied, &["\"call_no\""]);
+            if denied.status == 502 {
+                // Of a stand-in: an answer that cannot be read is none.
+                assert!(form.keeps != Keeps::Call, "{what}: {}", denied.text());
+                continue;
+            }
+            assert_canonical(&denied, &what);
 
             let allowed =
                 model.ask(dialect, Streamed, (form.write)(&stream(dialect, "call_ok", "get_weather")));

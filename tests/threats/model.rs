@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::parity::dialect::{Dialect, Heard, Mode};
+use crate::parity::routed;
 use crate::support::upstream::{Reply, Step};
 use crate::support::{Answer, Connection, Ending, Gateway, Pki, Setup, Upstream};
 
@@ -41,6 +42,12 @@ impl Model {
         Self::with(spec, |setup| setup)
     }
 
+    /// The same with a route by which this model answers as one of Chat Completions, for agents of Messages.
+    pub(super) fn routed(spec: &str) -> Self {
+        let text = policy(spec) + &routed::policy(&HOSTS.join(", "));
+        Self::with(spec, |setup| setup.policy(&text))
+    }
+
     /// The same, changed before it starts.
     pub(super) fn with(spec: &str, change: impl FnOnce(Setup) -> Setup) -> Self {
         let (upstreams, next) = (Pki::new("Upstream Test CA"), Arc::<Mutex<Saying>>::default());
@@ -50,9 +57,10 @@ impl Model {
                 said.lock().unwrap_or_else(PoisonError::into_inner).clone();
             Some(Reply { status, headers, steps })
         };
-        let upstream = Upstream::build().identity(upstreams.leaf(&HOSTS)).script(script).start();
+        let names = [&HOSTS[..], &[routed::HOST]].concat();
+        let upstream = Upstream::build().identity(upstreams.leaf(&names)).script(script).start();
         let setup = Setup::new(&upstreams).policy(&policy(spec));
-        let setup = HOSTS.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
+        let setup = names.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
         Self { gateway: change(setup).start(), upstream, next }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
+use super::requests_routed;
 use crate::support::upstream::{Reply, Seen};
 use crate::support::{Answer, Gateway, Pki, Setup, Upstream};
 
@@ -49,6 +50,8 @@ pub(super) struct Models {
     pub(super) upstream: Upstream,
     pub(super) gateway: Gateway,
     asked: AtomicUsize,
+    /// The lines of its policy, where rows are tried under a route too.
+    spec: Option<String>,
 }
 
 /// One request that was answered.
@@ -61,12 +64,12 @@ pub(super) struct Asked {
 
 /// A request, and what must become of it.
 pub(super) struct Row {
-    door: &'static str,
-    sent: String,
-    fate: Fate,
+    pub(super) door: &'static str,
+    pub(super) sent: String,
+    pub(super) fate: Fate,
 }
 
-enum Fate {
+pub(super) enum Fate {
     Untouched,
     Becomes(String),
     Refused(String),
@@ -134,7 +137,8 @@ pub(super) fn hosted_tool(door: &str) -> &'static str {
 
 /// Under a policy with these lines beside its destinations, all inspected.
 pub(super) fn models(spec: &str) -> Models {
-    models_with(spec, |seen| reply(seen.path()), |setup| setup)
+    let models = models_with(spec, |seen| reply(seen.path()), |setup| setup);
+    Models { spec: Some(spec.to_owned()), ..models }
 }
 
 /// The same, answered by a script, and changed before it starts.
@@ -144,11 +148,12 @@ pub(super) fn models_with(
     change: impl FnOnce(Setup) -> Setup,
 ) -> Models {
     let upstreams = Pki::new("Upstream Test CA");
+    let names = [&HOSTS[..], &[requests_routed::HOST]].concat();
     let upstream =
-        Upstream::build().identity(upstreams.leaf(&HOSTS)).script(move |seen| Some(script(seen))).start();
+        Upstream::build().identity(upstreams.leaf(&names)).script(move |seen| Some(script(seen))).start();
     let setup = Setup::new(&upstreams).policy(&policy(spec));
-    let setup = HOSTS.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
-    Models { upstream, gateway: change(setup).start(), asked: AtomicUsize::new(0) }
+    let setup = names.iter().fold(setup, |setup, host| setup.host(host, upstream.address()));
+    Models { upstream, gateway: change(setup).start(), asked: AtomicUsize::new(0), spec: None }
 }
 
 /// The policy `agents/test`, which inspects every provider.
@@ -203,16 +208,20 @@ impl Models {
         Asked { answer, reached: self.upstream.requests().split_off(before), session }
     }
 
-    /// Asserts what becomes of each request; every one that fares otherwise is told.
+    /// Asserts what becomes of each request; every one that fares otherwise is told. Those of Messages fare alike where a
+    /// model of Chat Completions answers them.
     #[track_caller]
     pub(super) fn assert_rows(&self, rows: &[Row]) {
-        let problems: Vec<String> = rows
-            .iter()
-            .filter_map(|row| {
-                let problem = self.compare(row, &self.post(row.door, &row.sent)).err()?;
-                Some(format!("{}\n  sent     {}\n  {problem}", row.door, row.sent))
-            })
-            .collect();
+        let told = |row: &Row, problem: String| format!("{}\n  sent     {}\n  {problem}", row.door, row.sent);
+        let problems = rows.iter().filter_map(|row| {
+            self.compare(row, &self.post(row.door, &row.sent)).err().map(|problem| told(row, problem))
+        });
+        let mut problems: Vec<String> = problems.collect();
+        if let Some(spec) = &self.spec {
+            let routed = requests_routed::problems(spec, rows);
+            problems
+                .extend(routed.into_iter().map(|(row, problem)| told(row, format!("by a route: {problem}"))));
+        }
         assert!(problems.is_empty(), "{} of {} rows:\n{}", problems.len(), rows.len(), problems.join("\n"));
     }
 

@@ -10,6 +10,7 @@ use crate::parity::chat::Chat;
 use crate::parity::dialect::Mode::{Streamed, Whole};
 use crate::parity::dialect::{Called, Dialect, Mode, Said};
 use crate::parity::responses::{self, Responses};
+use crate::parity::routed::Routed;
 use crate::parity::{gemini, websocket};
 use crate::support::upstream::Step;
 
@@ -20,12 +21,13 @@ pub(super) type Row<'a> = (&'a str, Option<&'a str>);
 pub(super) const TOOLS: [&str; 5] =
     ["Bash", "exec_command", "run_shell_command", "write_stdin", "mcp__shell__run_command"];
 
-pub(super) const DIALECTS: [&dyn Dialect; 7] =
-    [&Anthropic, &Chat, &Responses, &gemini::Sse, &gemini::Array, &Converse, &Invoke];
+/// The last one is Messages that a model of Chat Completions answers by a route.
+pub(super) const DIALECTS: [&dyn Dialect; 8] =
+    [&Anthropic, &Chat, &Responses, &gemini::Sse, &gemini::Array, &Converse, &Invoke, &Routed];
 
-/// A model whose policy has these lines, and leaves the WebSocket open.
+/// A model whose policy has these lines, leaves the WebSocket open, and lets a stand-in answer.
 pub(super) fn under(spec: &str) -> Model {
-    Model::under(&format!("providerState: Allow\n{spec}"))
+    Model::routed(&format!("providerState: Allow\n{spec}"))
 }
 
 /// A call, and the rule that denies it.

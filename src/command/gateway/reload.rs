@@ -175,8 +175,8 @@ impl FileReloader {
         let ledger = kept_ledger::carry_over(kept, new, self.surroundings.kubernetes);
         checked.settings.ledger =
             ledger.map_err(|problem| vec![problem.in_file(self.config.display().to_string())])?;
-        let places = before.upstreams.places().clone();
-        let snapshot = build(checked, &gateway.drain, Some(&before), places)?;
+        let kept = (before.upstreams.places().clone(), before.upstreams.listeners().to_vec());
+        let snapshot = build(checked, &gateway.drain, Some(&before), kept)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = texts(&snapshot.credentials.problems());
         if let (Some(retention), Some(ledger)) = (&self.health.retention, &snapshot.settings.ledger) {

@@ -76,14 +76,14 @@ impl Running {
         let facts = GatewayFacts::of(&checked);
         log::follow(checked.expected.log_level);
         let settings = Arc::new(checked.settings.clone());
-        let snapshot = build(checked, &drain, None, Places::new(shares.upstreams))?;
+        let bound = bind(&settings).await?;
+        let snapshot = build(checked, &drain, None, (Places::new(shares.upstreams), bound.addresses()))?;
         let mut roots_writer = TrustedRootsWriter::default();
         let facts = GatewayFacts {
             credentials: texts(&snapshot.credentials.problems()),
             trust: roots_writer.look(settings.trust.as_ref()),
             ..facts
         };
-        let bound = bind(&settings).await?;
         log_cut(shares, wanted);
         let names = bound.dns.as_ref().map(|dns| Arc::clone(&dns.names));
         let gateway = Gateway::new(snapshot, ledger, metrics, drain, names, allowances);

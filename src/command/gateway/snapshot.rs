@@ -1,5 +1,6 @@
 //! The snapshot that a gateway serves under, built from settings and policy.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -18,12 +19,13 @@ use crate::tls::authority::Authority;
 use crate::tls::gate;
 use crate::tls::leaf::Leaves;
 
-/// Builds the snapshot of files that were read. What did not change is kept from the one `before`.
+/// Builds the snapshot of files that were read. What did not change is kept from the one `before`; the places for
+/// connections, and where the gateway listens, stay as they are while it runs.
 pub(super) fn build(
     checked: Checked,
     drain: &Drain,
     before: Option<&Snapshot>,
-    places: Places,
+    (places, listeners): (Places, Vec<SocketAddr>),
 ) -> Result<Snapshot, Vec<Problem>> {
     let Checked { mut settings, policy, gate, upstream_tls, .. } = checked;
     if let Some(before) = before {
@@ -53,6 +55,7 @@ pub(super) fn build(
         proxy_credentials,
         own: addresses::own().map_err(|problem| vec![problem])?,
         places,
+        listeners,
         cluster: addresses::cluster(environment::variable),
     };
     let snapshot = Snapshot::new(parts, drain.clone());

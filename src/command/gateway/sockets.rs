@@ -28,6 +28,13 @@ pub(super) struct BoundDns {
 }
 
 impl BoundSockets {
+    /// Where everything listens.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let ways = self.ways.iter().map(|(listener, ..)| listener).chain([&self.admin]);
+        let resolver = self.dns.iter().flat_map(|dns| dns.sockets.addresses().iter().copied());
+        ways.filter_map(|listener| listener.local_addr().ok()).chain(resolver).collect()
+    }
+
     /// Where everything listens, as status shows it.
     pub(super) fn shown(&self) -> Vec<ListenerStatus> {
         let ways = self.ways.iter().map(|(_, _, shown)| shown.clone());

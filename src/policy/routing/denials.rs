@@ -12,7 +12,7 @@ pub fn unrouted() -> Decision {
 
 /// A marker names no model of its route.
 pub fn unknown_label(label: &str, labels: &[&str]) -> Decision {
-    let labels = labels.join(", ");
+    let (label, labels) = (legible(label), labels.join(", "));
     Decision::builtin(RULE, format!("[postern] No model \"{label}\" can be chosen here. Labels: {labels}."))
 }
 
@@ -24,4 +24,10 @@ pub fn attested(what: &str) -> Decision {
          route"
     );
     Decision::builtin("subscription-edit", reason)
+}
+
+/// A label as somebody wrote it into a system prompt, without what could pass for the end of it or change how the text is
+/// shown.
+fn legible(label: &str) -> String {
+    label.chars().filter(|c| c.is_ascii_graphic() && *c != '"' || c.is_alphanumeric()).collect()
 }

@@ -39,8 +39,14 @@ pub(crate) trait AnswerReader: Send {
 
     fn stage(&self) -> AnswerStage;
 
+    /// Whether the model has said anything, although nothing of it goes to the agent: reasoning that it does not read.
+    fn has_piece(&self) -> bool;
+
     /// Why it failed, if it did.
     fn failure(&mut self) -> Option<AnswerFailure>;
+
+    /// Whether it failed for want of the gateway's own memory.
+    fn is_exhausted(&self) -> bool;
 }
 
 /// How far an answer has come.
@@ -71,6 +77,8 @@ pub(crate) struct BegunBody {
 pub(crate) enum Beginning {
     Begun,
     Failed,
+    /// It failed for want of the gateway's own memory.
+    Exhausted,
     /// Nothing came in time.
     Late,
 }
@@ -81,24 +89,30 @@ impl BegunBody {
         Self { body, reader, ready: VecDeque::new(), silence, has_ended: false, is_broken: false }
     }
 
-    /// Reads until the answer begins or fails. Nothing that begins by `until` is late; with `begins_at`, it begins then,
-    /// whatever has come.
-    pub(crate) async fn wait(&mut self, until: Instant, begins_at: Option<Instant>) -> Beginning {
-        let mut due = begins_at.map_or(until, |at| at.min(until));
+    /// Reads until the answer begins or fails. Of what has its first piece by `until`, nothing that begins by `latest` is
+    /// late; with `begins_at`, it begins then, whatever has come.
+    pub(crate) async fn wait(
+        &mut self,
+        (until, latest): (Instant, Instant),
+        mut begins_at: Option<Instant>,
+    ) -> Beginning {
         loop {
             match self.reader.stage() {
                 AnswerStage::Waiting if self.has_ended => return Beginning::Failed,
                 AnswerStage::Waiting => {}
                 AnswerStage::Begun | AnswerStage::Over => return Beginning::Begun,
+                AnswerStage::Failed if self.reader.is_exhausted() => return Beginning::Exhausted,
                 AnswerStage::Failed => return Beginning::Failed,
             }
+            let last = if self.reader.has_piece() { latest } else { until };
+            let due = begins_at.map_or(last, |at| at.min(last));
             let read = tokio::time::timeout_at(due, poll_fn(|cx| self.poll_read(cx)));
             if read.await.is_err() {
-                if due >= until {
+                if due >= last {
                     return Beginning::Late;
                 }
                 // Once: an answer that is wanted whole has nothing to begin with.
-                due = until;
+                begins_at = None;
                 self.reader.begin(&mut self.ready);
             }
         }
@@ -173,5 +187,65 @@ impl BegunBody {
             }
         }
         Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Is over with the first piece, and notes whether the body was read to its end.
+    struct OnePiece {
+        is_over: bool,
+        is_finished: Arc<AtomicBool>,
+    }
+
+    impl AnswerReader for OnePiece {
+        fn write(&mut self, piece: Bytes, out: &mut VecDeque<Bytes>) {
+            self.is_over = true;
+            out.push_back(piece);
+        }
+
+        fn finish(&mut self, _: &mut VecDeque<Bytes>) {
+            self.is_finished.store(true, Ordering::Relaxed);
+        }
+
+        fn broken_off(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn begin(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn ping(&mut self, _: &mut VecDeque<Bytes>) {}
+
+        fn stage(&self) -> AnswerStage {
+            if self.is_over { AnswerStage::Over } else { AnswerStage::Waiting }
+        }
+
+        fn has_piece(&self) -> bool {
+            self.is_over
+        }
+
+        fn failure(&mut self) -> Option<AnswerFailure> {
+            None
+        }
+
+        fn is_exhausted(&self) -> bool {
+            false
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_to_its_end_behind_the_end_of_the_answer() {
+        let is_finished = Arc::new(AtomicBool::new(false));
+        let reader = OnePiece { is_over: false, is_finished: Arc::clone(&is_finished) };
+        let mut body = BegunBody::new(Body::own("all"), Box::new(reader));
+        let soon = Instant::now() + SILENCE;
+        assert_eq!(body.wait((soon, soon), None).await, Beginning::Begun);
+        assert!(matches!(poll_fn(|cx| body.poll(cx)).await, Some(Ok(piece)) if piece == "all"));
+        assert!(!is_finished.load(Ordering::Relaxed));
+        assert!(poll_fn(|cx| body.poll(cx)).await.is_none());
+        assert!(is_finished.load(Ordering::Relaxed), "its connection could not be used again");
     }
 }

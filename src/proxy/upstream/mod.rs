@@ -292,6 +292,11 @@ impl Upstreams {
         self.dialer.tcp(check, route, place).await
     }
 
+    /// Where the gateway itself listens.
+    pub(crate) fn listeners(&self) -> &[SocketAddr] {
+        self.dialer.reserved.listeners()
+    }
+
     /// The places for connections, which all snapshots share.
     pub(crate) fn places(&self) -> &Places {
         &self.dialer.places

@@ -246,3 +246,32 @@ fn a_provider_lifts_denied_ranges_for_itself_alone() {
     assert!(denied("10.96.0.1", true));
     assert!(denied("127.0.0.1", true) && !denied("127.0.0.1", false));
 }
+
+#[test]
+fn a_provider_is_not_the_gateway_itself_and_its_neighbours_may_be_one() {
+    let policy = policy(&[namespaced("p", "  destinations: []\n")]);
+    let at = |text: &str| text.parse::<std::net::SocketAddr>().unwrap();
+    let listeners = ["127.0.0.1:15001", "0.0.0.0:15002", "[::]:15003", "[::1]:15004"].map(at).to_vec();
+    let reserved = Reserved::new(&[], &[], &[]).with_listeners(listeners);
+    let allow = ["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
+    let denied = |text: &str| {
+        let at = at(text);
+        reserved.judge_provider(&policy, &allow, (at.ip(), at.port())).is_some()
+    };
+    for own in [
+        "127.0.0.1:15001",
+        "[::ffff:127.0.0.1]:15001",
+        "127.0.0.1:15002",
+        "127.8.0.1:15002",
+        "[::1]:15003",
+        "127.0.0.1:15003",
+        "[::1]:15004",
+    ] {
+        assert!(denied(own), "{own}");
+    }
+    for other in
+        ["127.0.0.1:8000", "127.0.0.2:15001", "127.0.0.1:15004", "[::1]:15001", "93.184.216.34:15002"]
+    {
+        assert!(!denied(other), "{other}");
+    }
+}

@@ -99,8 +99,10 @@ pub(super) struct Attempt<'a> {
     pub(super) hop: &'a Hop,
     /// Whether no other one follows.
     pub(super) is_last: bool,
-    /// When it is too late.
+    /// When it is too late for a first piece.
     pub(super) until: Instant,
+    /// When it is too late for the answer to begin.
+    pub(super) latest: Instant,
     pub(super) rule: &'a str,
 }
 
@@ -380,12 +382,14 @@ impl Attempt<'_> {
             Err(failure) => return Err(failed(failure, target)),
         };
         let begins_at = (self.is_last && streams).then(|| Instant::now() + HEARD);
-        match body.wait(self.until.into(), begins_at.map(Into::into)).await {
+        let by = (self.until.into(), self.latest.into());
+        match body.wait(by, begins_at.map(Into::into)).await {
             Beginning::Begun => {}
             Beginning::Late => {
                 let late = AnswerFailure::new(FailureClass::Timeout, "the model said nothing in time");
                 return Err(failed(late, target));
             }
+            Beginning::Exhausted => return Err(Asked::Stopped(exhausted(self.exchange.session))),
             Beginning::Failed => {
                 let broken = || AnswerFailure::unreadable("the answer has nothing that can be read");
                 return Err(failed(body.failure().unwrap_or_else(broken), target));

@@ -73,7 +73,8 @@ impl Chain {
             let (is_last, rule) = (rest.is_empty(), self.route.id.as_str());
             // An agent that hangs up tells nothing about the model.
             let _trial = exchange.session.gateway.routing.health.trial(turn.health_name(hop));
-            let asked = Attempt { exchange, turn, hop, is_last, until, rule }.ask(record).await;
+            let attempt = Attempt { exchange, turn, hop, is_last, until, latest: deadline, rule };
+            let asked = attempt.ask(record).await;
             let took = now.elapsed();
             match asked {
                 Ok(begun) => return Ok(self.answered(exchange, (turn, hop), (begun, took), record)),

@@ -32,11 +32,13 @@ pub(super) struct Translated {
     failure: Option<AnswerFailure>,
     /// The room for what waits in it.
     reserved: Reserved,
+    /// There was not enough.
+    is_exhausted: bool,
 }
 
 impl Translated {
     pub(super) fn new(translation: AnswerTranslation, report: SharedReport, reserved: Reserved) -> Self {
-        Self { translation, report, failure: None, reserved }
+        Self { translation, report, failure: None, reserved, is_exhausted: false }
     }
 
     fn step(
@@ -48,6 +50,7 @@ impl Translated {
         let mut stepped = step(&mut self.translation, &mut written);
         if self.reserved.set(self.translation.held()).is_err() {
             let used_up = "the gateway has no memory left for the answer";
+            self.is_exhausted = true;
             stepped = stepped.and(self.translation.broken_off(used_up, &mut written));
         }
         if let Err(failure) = stepped {
@@ -109,8 +112,16 @@ impl AnswerReader for Translated {
         }
     }
 
+    fn has_piece(&self) -> bool {
+        self.translation.has_piece()
+    }
+
     fn failure(&mut self) -> Option<AnswerFailure> {
         self.failure.clone()
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 }
 
@@ -145,7 +156,17 @@ impl AnswerReader for Moved {
         }
     }
 
+    // All that a model says begins it.
+    fn has_piece(&self) -> bool {
+        false
+    }
+
     fn failure(&mut self) -> Option<AnswerFailure> {
         self.0.failure().cloned()
+    }
+
+    // What it holds is little, and counted as other pieces in transit are.
+    fn is_exhausted(&self) -> bool {
+        false
     }
 }
