@@ -1,6 +1,7 @@
 //! A request that routes of the policy are about: which models are asked in its place, one after the other.
 
 mod attempt;
+mod begin;
 mod body;
 mod chain;
 mod outgoing;
