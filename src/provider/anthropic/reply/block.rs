@@ -2,6 +2,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
+use super::waiting::Waiting;
 use crate::call::turn::said::JsonText;
 use crate::digest::hex;
 
@@ -16,7 +17,7 @@ pub(super) enum Prose {
 pub(super) struct Block {
     pub(super) content: BlockContent,
     /// What came before it could be written, as the inside of a JSON string.
-    pub(super) waiting: Vec<u8>,
+    pub(super) waiting: Waiting,
     /// Its start was written.
     pub(super) is_started: bool,
 }
@@ -47,12 +48,12 @@ impl Block {
             Prose::Text => BlockContent::Text,
             Prose::Thinking => BlockContent::Thinking(Box::new(Signature::new(label))),
         };
-        Self { content, waiting: Vec::new(), is_started: false }
+        Self { content, waiting: Waiting::default(), is_started: false }
     }
 
     pub(super) fn call(number: u32) -> Self {
         let call = CallBlock { number, id: None, name: None, is_complete: false, input: String::new() };
-        Self { content: BlockContent::Call(call), waiting: Vec::new(), is_started: false }
+        Self { content: BlockContent::Call(call), waiting: Waiting::default(), is_started: false }
     }
 
     /// What prose it is; `None` of a call.

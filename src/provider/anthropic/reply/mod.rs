@@ -11,6 +11,7 @@ mod event;
 mod ids;
 mod paper;
 mod queue;
+mod waiting;
 
 use std::collections::{BTreeMap, VecDeque};
 

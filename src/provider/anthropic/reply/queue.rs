@@ -2,6 +2,7 @@
 
 use super::block::{Block, BlockContent, CallBlock, Prose};
 use super::event::{self, Delta};
+use super::waiting::Waiting;
 use super::{MessagesReply, Paper};
 use crate::call::turn::AnswerFailure;
 use crate::call::turn::said::JsonText;
@@ -25,8 +26,9 @@ impl MessagesReply {
             let blanks = std::mem::take(self.blanks_of(prose));
             self.forget_blanks();
             let mut block = Block::prose(prose, &self.terms.route.label);
-            block.sign(JsonText::Raw(str::from_utf8(&blanks).unwrap_or_default()));
-            block.waiting = blanks;
+            let blanks = JsonText::Raw(str::from_utf8(&blanks).unwrap_or_default());
+            block.sign(blanks);
+            block.waiting.push(blanks);
             self.blocks.push_back(block);
         }
         let is_alone = self.blocks.len() == 1;
@@ -36,7 +38,7 @@ impl MessagesReply {
             self.paper.piece(self.index, prose, piece, out);
             return self.hold(0);
         }
-        piece.write(&mut block.waiting);
+        block.waiting.push(piece);
         self.hold(piece.len())?;
         self.advance(out);
         Ok(())
@@ -86,7 +88,7 @@ impl MessagesReply {
             Some((call, waiting)) => {
                 // What goes on behind an object is none.
                 call.is_complete &= is_blank;
-                if is_whole { call.input.push_str(&piece.text()) } else { piece.write(waiting) }
+                if is_whole { call.input.push_str(&piece.text()) } else { waiting.push(piece) }
             }
             None if is_blank => return Ok(()),
             None => return Err(AnswerFailure::unreadable("the input of a call goes on behind its end")),
@@ -104,7 +106,7 @@ impl MessagesReply {
     }
 
     /// A call of the queue, with what waits of its input.
-    fn call(&mut self, number: u32) -> Option<(&mut CallBlock, &mut Vec<u8>)> {
+    fn call(&mut self, number: u32) -> Option<(&mut CallBlock, &mut Waiting)> {
         self.blocks.iter_mut().rev().find_map(|block| match &mut block.content {
             BlockContent::Call(call) if call.number == number => Some((call, &mut block.waiting)),
             BlockContent::Call(_) | BlockContent::Text | BlockContent::Thinking(_) => None,
@@ -160,7 +162,7 @@ impl MessagesReply {
             return;
         }
         self.held = self.held.saturating_sub(block.waiting.len());
-        let waiting = std::mem::take(&mut block.waiting);
+        let waiting = block.waiting.take();
         // Only texts were written into it.
         let piece = JsonText::Raw(str::from_utf8(&waiting).unwrap_or_default());
         match block.kind() {

@@ -1,10 +1,10 @@
 //! Finds out which call a piece belongs to, whichever of index, id and name a server gives.
 
 use super::chunk::{CallKey, CallPiece};
+use super::whole::WholeObject;
 use super::{HearTerms, say};
 use crate::call::turn::AnswerFailure;
 use crate::call::turn::said::{JsonText, Said};
-use crate::provider::openai_chat::extent::InputExtent;
 use crate::provider::openai_chat::transform::{EXIT_TOOL, Transform, enhancetool, tooluse};
 use crate::provider::translate::{AnswerLimits, Listen};
 
@@ -20,7 +20,7 @@ pub(super) struct Calls {
     /// How many calls were mended.
     mended: u64,
     has_exit_tool: bool,
-    /// How long all arguments are together.
+    /// How long all arguments are together that are kept here.
     held: usize,
     limits: AnswerLimits,
 }
@@ -30,8 +30,13 @@ struct Call {
     key: Option<CallKey>,
     id: Option<String>,
     name: Option<String>,
+    /// Its arguments, where they are told at the end; else they are told as they come.
     arguments: String,
-    extent: InputExtent,
+    /// How long they are.
+    length: usize,
+    /// Something else than white space was among them.
+    has_begun: bool,
+    extent: WholeObject,
     /// The arguments are a whole object.
     is_complete: bool,
     /// The call has its place in the answer.
@@ -90,7 +95,8 @@ impl Calls {
             listener.said(Said::CallName { call: number, id: call.id.as_deref(), name })?;
         }
         let Some(arguments) = piece.arguments else { return Ok(()) };
-        self.held += call.add(arguments, self.limits.tool_input_bytes)?;
+        call.add(arguments, holds, self.limits.tool_input_bytes)?;
+        self.held += if holds { arguments.len() } else { 0 };
         let most = self.limits.body_bytes;
         if self.held > most {
             let message =
@@ -189,22 +195,26 @@ impl Call {
         is_new
     }
 
-    /// Takes the next piece of arguments; returns its length.
-    fn add(&mut self, arguments: JsonText<'_>, most: usize) -> Result<usize, AnswerFailure> {
+    /// Takes the next piece of arguments.
+    fn add(&mut self, arguments: JsonText<'_>, holds: bool, most: usize) -> Result<(), AnswerFailure> {
         let text = arguments.text();
-        self.arguments.push_str(&text);
-        if self.arguments.len() > most {
+        self.length += text.len();
+        self.has_begun |= !text.trim_ascii().is_empty();
+        if holds {
+            self.arguments.push_str(&text);
+        }
+        if self.length > most {
             let message = format!("the input of a call is longer than {most} bytes (limits.toolInputBytes)");
             return Err(AnswerFailure::unreadable(&message));
         }
-        self.is_complete =
-            self.extent.is_complete(&self.arguments) && self.arguments.trim_ascii_start().starts_with('{');
-        Ok(text.len())
+        self.extent.take(&text);
+        self.is_complete = self.extent.is_complete();
+        Ok(())
     }
 
     /// Tells the piece that was taken last. White space before all arguments goes: arguments of nothing else are none.
     fn tell(&self, number: u32, piece: JsonText<'_>, listener: &mut dyn Listen) -> Result<(), AnswerFailure> {
-        if self.arguments.trim_ascii_start().is_empty() {
+        if !self.has_begun {
             return Ok(());
         }
         listener.said(Said::CallInput { call: number, piece })?;

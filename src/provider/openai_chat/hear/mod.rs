@@ -11,6 +11,7 @@ mod stages;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod whole;
 
 use bytes::Bytes;
 

@@ -95,7 +95,11 @@ fn the_arguments_of_a_call_are_bounded() {
 #[test]
 fn the_arguments_of_all_calls_are_bounded() {
     let body: String = (0..5).map(|index| call(index, &"x".repeat(60))).collect();
-    assert_eq!(message(&body), "the inputs of calls are longer than 256 bytes (limits.decodedBodyBytes)");
+    // Those that are told as they come are not kept here.
+    assert_eq!(heard(&(body.clone() + "data: [DONE]\n\n")).1, None);
+    let mut reader = ChatReader::new(&terms(&[Transform::EnhanceTool]), true);
+    let failure = reader.write(body.as_bytes(), &mut Words::default()).unwrap_err();
+    assert_eq!(failure.message, "the inputs of calls are longer than 256 bytes (limits.decodedBodyBytes)");
 }
 
 #[test]
