@@ -1,9 +1,9 @@
 //! Chooses rows of a ledger by its columns, so that a filter does not read every line. It may choose too many, never too few.
 
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, params_from_iter};
 
-use crate::event::{Id, Timestamp};
+use crate::event::{Id, Timestamp, pattern};
 
 /// A count of several events is written a second after the first of them; this much allows for a slow writer.
 const SPAN: u64 = 600_000;
@@ -50,20 +50,37 @@ impl RowColumn {
     }
 }
 
+/// The most values of a column for each of which its index is asked.
+const MOST_VALUES: usize = 1_000;
+
 /// A condition with its values.
 struct Condition(String, Vec<Value>);
 
 impl RowFilter {
     /// The numbers of the rows that may fit, in their order; none where the filter says nothing of columns.
     pub(super) fn choose(&self, connection: &Connection) -> rusqlite::Result<Option<Vec<i64>>> {
+        self.choose_of(connection, MOST_VALUES)
+    }
+
+    /// The same where so many values of a column are told apart.
+    fn choose_of(&self, connection: &Connection, values: usize) -> rusqlite::Result<Option<Vec<i64>>> {
         let (indexed, others) = self.conditions();
         let mut chosen: Option<Vec<i64>> = None;
-        for condition in indexed {
-            let rows = rows(connection, &condition)?;
-            chosen = Some(match chosen {
+        let mut keep = |rows: Vec<i64>| {
+            chosen = Some(match chosen.take() {
                 None => rows,
                 Some(before) => both(&before, &rows),
             });
+        };
+        for condition in indexed {
+            keep(rows(connection, &condition)?);
+        }
+        for (column, patterns) in self.patterns.iter().filter(|of| of.0.has_index() && !of.1.is_empty()) {
+            if let Some(rows) = rows_by_value(connection, column.name(), patterns, values)? {
+                keep(rows);
+            } else if let Some(condition) = like(column.name(), patterns) {
+                keep(rows(connection, &condition)?);
+            }
         }
         if chosen.is_none() && !others.is_empty() {
             let texts: Vec<&str> = others.iter().map(|condition| condition.0.as_str()).collect();
@@ -74,7 +91,7 @@ impl RowFilter {
         Ok(chosen)
     }
 
-    /// Conditions that an index answers, and others.
+    /// Conditions that an index answers, and others; without the patterns of columns that have an index.
     fn conditions(&self) -> (Vec<Condition>, Vec<Condition>) {
         let (mut indexed, mut others) = (Vec::new(), Vec::new());
         for (condition, id) in [("id = ?", self.id), ("exchange = ?", self.exchange)] {
@@ -92,13 +109,48 @@ impl RowFilter {
             let times = [from, to].map(|time| Value::Integer(i64::try_from(time).unwrap_or(i64::MAX)));
             indexed.push(Condition("time BETWEEN ? AND ?".to_owned(), times.to_vec()));
         }
-        for (column, patterns) in &self.patterns {
-            if let Some(condition) = like(column.name(), patterns) {
-                if column.has_index() { indexed.push(condition) } else { others.push(condition) }
-            }
-        }
+        let without_index = self.patterns.iter().filter(|(column, _)| !column.has_index());
+        others.extend(without_index.filter_map(|(column, patterns)| like(column.name(), patterns)));
         (indexed, others)
     }
+}
+
+/// The rows whose value matches one of the patterns. The index is asked for each value that it has, which is far less than
+/// a look at each row; none where it has too many values, or one that is no text.
+fn rows_by_value(
+    connection: &Connection,
+    column: &str,
+    patterns: &[String],
+    most: usize,
+) -> rusqlite::Result<Option<Vec<i64>>> {
+    let Some(values) = values(connection, column, most)? else { return Ok(None) };
+    let mut chosen = Vec::new();
+    for value in values {
+        if patterns.iter().any(|pattern| pattern::matches(pattern, &value)) {
+            chosen.extend(rows(connection, &Condition(format!("{column} = ?"), vec![Value::Text(value)]))?);
+        }
+    }
+    chosen.sort_unstable();
+    Ok(Some(chosen))
+}
+
+/// The values of a column, each once; none where there are more than `most`, or one is no text.
+fn values(connection: &Connection, column: &str, most: usize) -> rusqlite::Result<Option<Vec<String>>> {
+    let least = |condition: &str| connection.prepare(&format!("SELECT min({column}) FROM events{condition}"));
+    let (mut first, mut next) = (least("")?, least(&format!(" WHERE {column} > ?"))?);
+    let mut values: Vec<String> = Vec::new();
+    while values.len() <= most {
+        let statement = if values.is_empty() { &mut first } else { &mut next };
+        let mut rows = statement.query(params_from_iter(values.last()))?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let value = row.get_ref(0)?;
+        if value == ValueRef::Null {
+            return Ok(Some(values));
+        }
+        let Ok(text) = value.as_str() else { return Ok(None) };
+        values.push(text.to_owned());
+    }
+    Ok(None)
 }
 
 /// A column that matches one of the patterns; none where SQLite might not see that it does.
@@ -137,7 +189,6 @@ fn both(some: &[i64], others: &[i64]) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::pattern;
 
     fn rows(values: &[&str]) -> Connection {
         let connection = Connection::open_in_memory().unwrap();
@@ -163,14 +214,17 @@ mod tests {
             for column in [RowColumn::Session, RowColumn::Host] {
                 let filter =
                     RowFilter { patterns: vec![(column, vec![text.to_owned()])], ..RowFilter::default() };
-                let chosen = filter.choose(&connection).unwrap();
-                let all: Vec<i64> = (0..10).collect();
-                let matching =
-                    all.iter().filter(|n| pattern::matches(text, values[usize::try_from(**n).unwrap()]));
-                let is_chosen = |n: &&i64| chosen.as_ref().is_none_or(|chosen| chosen.contains(n));
-                assert!(matching.clone().all(|n| is_chosen(&n)), "{text:?} {chosen:?}");
-                let odd = 2;
-                assert!(chosen.is_none_or(|chosen| chosen.len() <= matching.count() + odd), "{text:?}");
+                for (most, odd) in [(MOST_VALUES, 0), (1, 2)] {
+                    let chosen = filter.choose_of(&connection, most).unwrap();
+                    let all: Vec<i64> = (0..10).collect();
+                    let matching =
+                        all.iter().filter(|n| pattern::matches(text, values[usize::try_from(**n).unwrap()]));
+                    let is_chosen = |n: &&i64| chosen.as_ref().is_none_or(|chosen| chosen.contains(n));
+                    assert!(matching.clone().all(|n| is_chosen(&n)), "{text:?} {chosen:?}");
+                    // LIKE also takes two other characters that have a lower case in ASCII.
+                    let odd = if column.has_index() { odd } else { 2 };
+                    assert!(chosen.is_none_or(|chosen| chosen.len() <= matching.count() + odd), "{text:?}");
+                }
             }
         }
     }
@@ -193,5 +247,16 @@ mod tests {
         );
         assert_eq!(RowFilter::default().choose(&connection).unwrap(), None);
         assert_eq!(both(&[1, 3, 5, 7], &[0, 3, 4, 7, 9]), [3, 7]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_text_hides_no_row() {
+        let connection = rows(&["a", "b", "a"]);
+        let filter =
+            RowFilter { patterns: vec![(RowColumn::Session, vec!["a".to_owned()])], ..RowFilter::default() };
+        for odd in ["NULL", "x'00'", "7", "CAST(x'ff' AS TEXT)"] {
+            connection.execute(&format!("UPDATE events SET session = {odd} WHERE n = 1"), []).unwrap();
+            assert_eq!(filter.choose(&connection).unwrap().unwrap(), [0, 2], "{odd}");
+        }
     }
 }
