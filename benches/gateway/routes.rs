@@ -1,15 +1,16 @@
 //! Answers of a model that a route chooses beside guarded ones of the agent's own API, and routes that match nothing beside
 //! none; what `just bench-routes` runs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::body::{Body, HELD_BYTES};
-use super::client::Way;
+use super::client::{Client, Way};
 use super::gateway::{API, MODEL, PLAIN, POLICY};
-use super::load::{HELD_MODEL, Load, read};
+use super::load::{EVENTS_MODEL, HELD_MODEL, Load, read};
 use super::pair::Pair;
 use super::{Comparison, Unit, rounds, show};
 
@@ -62,12 +63,24 @@ const ANSWERS: usize = 4;
 /// How long the gateway has to take what was sent, and to settle.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// Has answers go by that end, so that what the first one needs is there.
+async fn warm(client: &Arc<Client>) {
+    let asked = json!({"model": EVENTS_MODEL, "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "go"}]});
+    for _ in 0..ANSWERS {
+        let mut sender = client.open(Way::Gateway, MODEL, false).await;
+        let answer = sender.send(MODEL, "/v1/messages", Body::text(asked.to_string())).await;
+        read(answer.into_body(), |_| ()).await;
+    }
+    tokio::time::sleep(SETTLE).await;
+}
+
 /// Prints what a gateway needs for calls that wait for one another.
 async fn held() {
     let place = tempfile::tempdir().unwrap();
     let policy = format!("{POLICY}{}", routes("m-*"));
     let Pair { clients, gateways } = Pair::start(place.path(), [policy.clone(), policy]).await;
     let asked = json!({"model": HELD_MODEL, "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "go"}]});
+    warm(&clients[0]).await;
     let idle = gateways[0].resident();
     let mut answers = JoinSet::new();
     for _ in 0..ANSWERS {
