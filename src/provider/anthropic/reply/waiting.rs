@@ -26,7 +26,7 @@ impl Waiting {
     pub(super) fn push(&mut self, text: JsonText<'_>) {
         let has_room = |piece: &Vec<u8>| piece.capacity() - piece.len() >= text.len();
         if !self.pieces.last().is_some_and(has_room) {
-            let room = (self.length / 4).clamp(LEAST, MOST).max(text.len());
+            let room = (self.length / 8).clamp(LEAST, MOST).max(text.len());
             self.pieces.push(Vec::with_capacity(room));
         }
         let Some(piece) = self.pieces.last_mut() else { return };
