@@ -203,7 +203,8 @@ impl GatewayHealth {
         status.reasons.extend(self.facts().credentials.iter().cloned());
         let passed_over = self.gateway.routing.health.closed(Instant::now());
         status.reasons.extend(passed_over.into_iter().map(|(model, left)| {
-            format!("routes pass over {model} for {} s more, since it gave no answer", left.as_secs().max(1))
+            let left = left.as_secs().max(1);
+            format!("routes pass over {model} for {left} s more where another one is left, since it gave no answer")
         }));
     }
 
