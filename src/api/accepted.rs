@@ -187,7 +187,7 @@ mod tests {
             "EgressPolicy agents/coder: spec.credentials[0].fromEnv: is for files on a laptop",
             "EgressPolicy agents/coder: spec.credentials[1].fromFile: is for files on a laptop",
             "EgressPolicy agents/coder: spec.destinations[0].action: unknown value \"Inspekt\"",
-            "EgressPolicy agents/coder: spec.toolOutputs: not supported yet",
+            "EgressPolicy agents/coder: spec.toolOutputs: asks for nothing",
             "EgressPolicy agents/coder: spec.modelProviders[0].allowAddresses[1]: is for files on a laptop",
             "EgressPolicy agents/coder: spec.credentials[1].hosts[0]: \"*.example\": a credential belongs to exact names",
         ] {

@@ -131,6 +131,9 @@ pub struct LedgerStatsArgs {
     /// Counts by it, too.
     #[arg(long, value_enum)]
     pub by: Option<StatsBy>,
+    /// Tells what became of long results of tools, too: each text once, however often it was sent.
+    #[arg(long)]
+    pub tool_outputs: bool,
     /// What a million tokens of each model cost; without it nothing is said of money.
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,

@@ -333,7 +333,9 @@ pub struct Payload {
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Transform {
-    /// What kind of change: `hosted-tool`, `redact`, `request`, `marker`, `translate`, `answer` or `credential`.
+    /// What kind of change: `hosted-tool`, `redact`, `request`, `marker`, `translate`, `answer` or `credential`;
+    /// of results of tools `tool-output-compressed`, `tool-output-repeated` or `tool-output-left`, once a text, and
+    /// `tool-outputs` for all of a request.
     pub name: Cow<'static, str>,
     /// The body as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -342,7 +344,7 @@ pub struct Transform {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Extent>,
     /// What was changed: the type of a hosted tool, the detector of a secret, the label of a marker, what a translation left
-    /// out or mended, the id of a credential.
+    /// out or mended, the id of a credential, how much of a result was cut and the evidence's id, why one was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
@@ -366,6 +368,9 @@ pub struct Extent {
     pub sha256: String,
     /// Its length.
     pub bytes: u64,
+    /// About how many tokens it is, a quarter of its bytes, of results of tools that were shortened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
 }
 
 #[cfg(test)]

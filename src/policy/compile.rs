@@ -14,6 +14,7 @@ use super::section::credential::CredentialClaims;
 use super::section::destination::SpokenProviders;
 use super::section::model::LabelClaims;
 use super::section::shell::DirectoryClaims;
+use super::section::tool_outputs::OutputsClaims;
 use super::selector::selects;
 use crate::yaml::field;
 
@@ -182,7 +183,7 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
     let mut policies: HashMap<&str, &Document> = HashMap::new();
     let (mut pod, mut namespaces, mut spoken) =
         (CredentialClaims::default(), CredentialClaims::default(), SpokenProviders::default());
-    let mut directories = DirectoryClaims::default();
+    let (mut directories, mut outputs) = (DirectoryClaims::default(), OutputsClaims::default());
     let mode = Mode::of(judged.iter().filter(|one| one.selected).map(|one| one.lowered.owner.audit));
     let mut labels = LabelClaims::default();
     judged.iter().for_each(|one| labels.note(&one.lowered.owner, one.selected, &one.lowered.sections.models));
@@ -224,9 +225,10 @@ fn conflicts(judged: &[Judged<'_>]) -> Vec<Problem> {
                 sections.destinations.iter().filter_map(|(path, rule)| Some((path, spoken.clash(rule)?)));
             clashes.for_each(|(path, message)| say(&field::key(path, "provider"), message));
             let place = |path: &str| document.origin.place(path);
-            if let Some((path, message)) = directories.clash(owner.tier, &sections.shell, place) {
-                say(path, message);
-            }
+            let clash = directories.clash(owner.tier, &sections.shell, place);
+            let clash =
+                clash.into_iter().chain(outputs.clash(owner.tier, sections.tool_outputs.as_ref(), place));
+            clash.for_each(|(path, message)| say(path, message));
         }
     }
     problems

@@ -34,4 +34,4 @@ pub use compile::{Labels, Policy, Selected};
 pub use mistake::is_quoted;
 pub use section::destination::{companion, vouched};
 pub use section::route::KnownRequest;
-pub use section::{credential, data_loss, destination, limits, rule, tool};
+pub use section::{credential, data_loss, destination, limits, rule, tool, tool_outputs};

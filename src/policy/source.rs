@@ -4,13 +4,8 @@ use super::document::Document;
 use super::lower;
 use crate::problem::Problem;
 use crate::yaml::origin::Origin;
-use crate::yaml::read::{self, Context, Fault, FaultKind};
+use crate::yaml::read::{self, Context};
 use crate::yaml::{self, Node};
-
-/// Fields of the language that this version does not implement.
-const NOT_YET: &[&str] = &["spec.toolOutputs"];
-
-const NOT_SUPPORTED: &str = "not supported yet by this version of Postern";
 
 /// Reads the policy documents of one file, several of them with `---` between. Tells every mistake that can
 /// be found in the file alone; a file without any document is one.
@@ -35,18 +30,11 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
 /// Reads one document. What it says is judged too, as far as it could be read.
 fn document(file: &str, text: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     let (document, faults) = read::read::<Document>(&mut root, &Context::default());
-    let mut problems: Vec<Problem> = faults.into_iter().map(|fault| problem(fault).in_file(file)).collect();
+    let mut problems: Vec<Problem> = faults.into_iter().map(|fault| Problem::from(fault).in_file(file)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
     let found = lower::lower(&document).err().unwrap_or_default();
     document.origin.add(&mut problems, found);
     problems.iter_mut().for_each(|problem| yaml::part::locate(text, problem));
     if problems.is_empty() { Ok(document) } else { Err(problems) }
-}
-
-fn problem(mut fault: Fault) -> Problem {
-    if matches!(fault.kind, FaultKind::UnknownField(_)) && NOT_YET.contains(&fault.shape.as_str()) {
-        NOT_SUPPORTED.clone_into(&mut fault.message);
-    }
-    fault.into()
 }

@@ -2,6 +2,7 @@
 
 mod counts;
 mod names;
+mod outputs;
 mod prices;
 mod signals;
 
@@ -16,6 +17,8 @@ use crate::event::{Event, Id, Kind, Timestamp};
 use crate::policy::document::Document;
 pub use counts::{Counts, Tokens};
 use names::{Names, entry};
+use outputs::OutputCounts;
+pub use outputs::OutputRow;
 pub use prices::{Cost, PriceList};
 use signals::Signals;
 pub use signals::{DenialRow, FirstSeen, LEAST_DAYS, LargeDay, LargePayload, SignalReport, Subject};
@@ -114,6 +117,9 @@ pub struct StatsReport {
     pub limits: Vec<LimitRow>,
     pub findings: Vec<FindingRow>,
     pub repeated: Vec<RepeatedCall>,
+    /// What became of long results of tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_outputs: Vec<OutputRow>,
     /// Rules of the policies that no event names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub never_fired: Option<Vec<String>>,
@@ -152,6 +158,7 @@ pub struct EventCounter {
     words: Names,
     sessions: Names,
     repeated: Map<(usize, usize, u64), u64>,
+    outputs: OutputCounts,
     workloads: Names,
     signals: Signals,
 }
@@ -179,6 +186,7 @@ impl EventCounter {
             words: Names::default(),
             sessions: Names::default(),
             repeated: Map::default(),
+            outputs: OutputCounts::default(),
             workloads: Names::default(),
             signals: Signals::default(),
         }
@@ -199,6 +207,7 @@ impl EventCounter {
         self.count_call(event);
         self.count_tokens(event, group);
         self.count_findings(event);
+        self.outputs.take(event);
         self.signals.take(workload, event);
     }
 
@@ -318,6 +327,7 @@ impl EventCounter {
             limits: self.limits(),
             findings: self.findings(),
             repeated: self.repeated(),
+            tool_outputs: self.outputs.rows(),
             total: self.total,
             never_fired,
             without_price,

@@ -198,3 +198,28 @@ fn an_empty_record_counts_nothing() {
     let report = count(Some(GroupBy::Tool), &[]).report(None, None);
     assert_eq!((report.events, report.from, report.total), (0, None, Counts::default()));
 }
+
+#[test]
+fn results_that_were_shortened_are_counted_by_what_became_of_them() {
+    let extent = |bytes: u64| json!({"sha256": "00", "bytes": bytes, "tokens": bytes / 4});
+    let cut = json!({"name": "tool-output-compressed", "detail": "evidence x", "before": extent(4_000), "after": extent(400)});
+    let left = json!({"name": "tool-output-left", "detail": "full", "before": extent(800)});
+    let sum = json!({"name": "tool-outputs", "detail": "1 compressed"});
+    let transforms = json!({"kind": "Transform", "transforms": [cut, left, cut]});
+    let events = [
+        event(1, 1, &transforms),
+        event(2, 2, &json!({"kind": "Response", "transforms": [sum, cut]})),
+        event(3, 3, &json!({"kind": "Transform", "transforms": [json!({"name": "redact", "detail": "x"})]})),
+    ];
+    let rows = count(None, &events).report(None, None).tool_outputs;
+    let row = |action: &str, reason: Option<&str>, texts, before, after| OutputRow {
+        action: action.into(),
+        reason: reason.map(Arc::from),
+        texts,
+        bytes_before: before,
+        bytes_after: after,
+        tokens_before: before / 4,
+        tokens_after: after / 4,
+    };
+    assert_eq!(rows, [row("compressed", None, 2, 8_000, 800), row("left", Some("full"), 1, 800, 800)]);
+}

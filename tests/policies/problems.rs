@@ -16,7 +16,7 @@ fn several_mistakes_of_a_file_are_told_together_with_their_places() {
     let text = format!(
         "{HEAD}spec:
   enforcement: Sometimes
-  toolOutputs: []
+  toolOutputs: {{}}
   destinations:
     - name: a
       hosts: [ok.example, 12, a_b.example]
@@ -34,7 +34,7 @@ metadata: {{}}
     );
     let expected = [
         r#"policy.yaml:5:16: spec.enforcement: unknown value "Sometimes"; expected Enforce or Audit"#,
-        "policy.yaml:6:3: spec.toolOutputs: not supported yet by this version of Postern",
+        "policy.yaml:6:16: spec.toolOutputs: asks for nothing; write `compress`, `repeats: Refer` or both",
         "policy.yaml:9:27: spec.destinations[0].hosts[1]: expected a string, found the number 12: put it in quotes",
         r#"policy.yaml:9:31: spec.destinations[0].hosts[2]: "a_b.example": a name is made of letters, digits, hyphens and dots"#,
         r#"policy.yaml:10:15: spec.destinations[0].action: unknown value "Inspekt"; expected Inspect, Tunnel or Deny"#,
@@ -234,13 +234,6 @@ fn a_policy_may_be_written_once() {
 fn what_belongs_to_the_cluster_is_refused_in_a_namespace() {
     let found = problems(&format!("{HEAD}spec: {{namespaceSelector: {{}}}}\n"));
     assert!(found[0].contains("spec.namespaceSelector: belongs to a ClusterEgressPolicy"), "{found:?}");
-}
-
-#[test]
-fn what_a_later_version_implements_is_refused_and_never_ignored() {
-    let found = problems(&format!("{HEAD}spec: {{toolOutputs: whatever}}\n"));
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("spec.toolOutputs: not supported yet"), "{found:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::cli::{LedgerFilterArgs, LedgerStatsArgs, Output, StatsBy};
 use crate::command::{ledger, output, policy};
 use crate::config::source;
 use crate::stats::{
-    Counts, EventCounter, GroupBy, LEAST_DAYS, PriceList, SignalReport, StatsReport, Subject,
+    Counts, EventCounter, GroupBy, LEAST_DAYS, OutputRow, PriceList, SignalReport, StatsReport, Subject,
 };
 use crate::terminal;
 
@@ -55,7 +55,11 @@ pub(super) fn run(args: &LedgerStatsArgs, output: Output) -> anyhow::Result<Exit
     })?;
     print::report_skipped(&skipped);
     let policies = (!args.policy.is_empty()).then_some(documents.as_slice());
-    let stats = Stats { report: counter.report(prices.as_ref(), policies), skipped };
+    let mut report = counter.report(prices.as_ref(), policies);
+    if !args.tool_outputs {
+        report.tool_outputs.clear();
+    }
+    let stats = Stats { report, skipped };
     output::print(output, &people(&stats.report, args.by), &stats)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -120,6 +124,7 @@ fn people(report: &StatsReport, by: Option<StatsBy>) -> String {
         )
     });
     table("Repeated calls", repeated, &mut text);
+    outputs(&report.tool_outputs, &mut text);
     if let Some(rules) = &report.never_fired {
         table("Rules that no event names", rules.iter().map(|rule| (rule.clone(), String::new())), &mut text);
     }
@@ -131,6 +136,21 @@ fn people(report: &StatsReport, by: Option<StatsBy>) -> String {
         }
     }
     text
+}
+
+/// What became of long results of tools.
+fn outputs(rows: &[OutputRow], text: &mut String) {
+    let rows = rows.iter().map(|row| {
+        let OutputRow { action, reason, texts, bytes_before, bytes_after, tokens_before, tokens_after } = row;
+        let reason = reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let became = if bytes_before == bytes_after {
+            format!("{bytes_before} bytes, about {tokens_before} tokens")
+        } else {
+            format!("{bytes_before} bytes became {bytes_after}, about {tokens_before} tokens {tokens_after}")
+        };
+        (format!("{action}{reason}"), format!("{texts} texts, {became}"))
+    });
+    table("Results of tools, each text once", rows, text);
 }
 
 /// What the whole record comes to.

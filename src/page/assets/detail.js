@@ -52,7 +52,7 @@ function why(event) {
   if (event.destination?.reason) parts.push(["Connection", event.destination.reason]);
   if (enforcement === "Audit") parts.push(["Enforcement", "Audit: it went on, and the policy in Enforce would decide so"]);
   for (const finding of event.dlp ?? []) parts.push(["Found", `${finding.detector} in ${finding.location}: ${finding.action}`]);
-  for (const change of event.transforms ?? []) parts.push(["Changed", [change.name, change.detail].filter(Boolean).join(": ")]);
+  for (const change of event.transforms ?? []) parts.push(["Changed", changed(change)]);
   if (event.toolCall?.command) parts.push(["Command", h("code", {}, event.toolCall.command)]);
   if (event.toolCall?.input) parts.push(["Input", h("pre", {}, event.toolCall.input)]);
   if (event.usage) parts.push(["Tokens", tokens(event.usage)]);
@@ -89,4 +89,10 @@ function command(text) {
 function fields(value, path) {
   if (value === null || typeof value !== "object") return [h("div", {}, h("dt", {}, path), h("dd", {}, String(value)))];
   return Object.entries(value).flatMap(([key, inner]) => fields(inner, path ? `${path}.${key}` : key));
+}
+
+/** What was changed; of a result that was shortened, from how many bytes to how many. */
+function changed({ name, detail, before, after }) {
+  const sizes = name.startsWith("tool-output-") && before && after ? `${bytes(before.bytes)} became ${bytes(after.bytes)}` : "";
+  return [name, detail, sizes].filter(Boolean).join(": ");
 }

@@ -25,6 +25,9 @@ pub use super::section::rule::written::{Rule, RuleAction};
 pub use super::section::shell::{ShellFiles, WrittenShell};
 pub use super::section::switch::Permission;
 pub use super::section::tool::written::{Comparison, Scalar, ToolAction, ToolRule, When};
+pub use super::section::tool_outputs::written::{
+    WrittenAmount, WrittenCompress, WrittenOutputsOf, WrittenToolOutputs,
+};
 pub use super::source::parse;
 pub use crate::decision::Enforcement;
 pub use crate::yaml::origin::Origin;
@@ -147,6 +150,10 @@ pub struct Spec {
     /// How much the agent may send and do. Of several policies the lowest of each limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<WrittenLimits>,
+    /// What becomes of long results of tools in requests to models. Of several policies the namespace's decides; two of
+    /// one tier that differ are a mistake. Absent: they pass as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_outputs: Option<WrittenToolOutputs>,
     /// What becomes of secrets in what leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_loss: Option<WrittenDataLoss>,

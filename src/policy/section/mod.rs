@@ -24,6 +24,7 @@ pub mod switch;
 mod text;
 pub mod tool;
 mod tool_default;
+pub mod tool_outputs;
 
 use serde::Serialize;
 
@@ -121,6 +122,7 @@ sections! {
     models: model::Models,
     routes: route::Routes,
     limits: limits::Limits,
+    tool_outputs: tool_outputs::Outputs,
     failure_policy: failure_policy::FailOpen,
     audit: audit::KeptInputs,
     data_loss: data_loss::DataLoss,

@@ -62,7 +62,7 @@ fn block<'d>(block: Value<'d>, role: Role, marks: &mut Marks<'d>) {
         return call(block, marks);
     }
     if kind.ends_with("tool_result") {
-        return result(block, marks);
+        return result(block, &kind, marks);
     }
     marks.set(block, role, Form::Name);
     for (key, value) in entries(block) {
@@ -91,17 +91,22 @@ fn spoken<'d>(value: Value<'d>, role: Role, marks: &mut Marks<'d>) {
 fn call<'d>(block: Value<'d>, marks: &mut Marks<'d>) {
     let name = member_text(block, "name").unwrap_or_default();
     let (input, namespace) = (member(block, "input"), member_text(block, "server_name"));
-    let number = marks.call(member_text(block, "id"), MarkedCall { name, namespace, input });
+    let number = marks.call(MarkedCall { name, namespace, input, id: member_text(block, "id") });
     marks.set_of(block, (Role::ToolCall, Form::Name), number);
     for (_, input) in entries(block).filter(|(key, _)| key == "input") {
         marks.set_of(input, (Role::ToolCall, Form::Text), number);
     }
 }
 
-fn result<'d>(block: Value<'d>, marks: &mut Marks<'d>) {
+fn result<'d>(block: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
     let call = marks.answers(block, "tool_use_id");
+    let is_error = member(block, "is_error").and_then(Value::as_bool) == Some(true);
     marks.set_of(block, (Role::ToolResult, Form::Name), call);
     for (_, content) in entries(block).filter(|(key, _)| key == "content") {
+        if kind == "tool_result" {
+            // All other results are of tools that ran at the provider.
+            marks.result(content, call, is_error);
+        }
         marks.set_of(content, (Role::ToolResult, Form::Text), call);
         for part in items(content).filter(|part| part.kind() == Kind::Object) {
             let kind = member_text(part, "type").unwrap_or_default();

@@ -59,6 +59,9 @@ fn message<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
     let call = if role == Role::ToolResult { named() } else { None };
     marks.set_of(message, (role, Form::Name), call);
     for (key, value) in entries(message) {
+        if role == Role::ToolResult && key == "content" {
+            marks.result(value, call, false);
+        }
         match &*key {
             "tool_calls" => items(value).for_each(|call| self::call(call, marks)),
             "function_call" => function(value, None, marks),
@@ -122,7 +125,7 @@ fn function<'d>(called: Value<'d>, id: Option<Cow<'d, str>>, marks: &mut Marks<'
     let name = member_text(called, "name").unwrap_or_default();
     let input = member(called, "arguments").or_else(|| member(called, "input"));
     let id = id.or_else(|| Some(name.clone()));
-    let number = marks.call(id, MarkedCall { name, namespace: None, input });
+    let number = marks.call(MarkedCall { name, namespace: None, input, id });
     marks.set_of(called, (Role::ToolCall, Form::Name), number);
     for (_, input) in entries(called).filter(|(key, _)| key == "arguments" || key == "input") {
         marks.set_of(input, (Role::ToolCall, Form::Text), number);

@@ -42,36 +42,11 @@ mod tests {
     use http::HeaderMap;
 
     use super::*;
-    use crate::call::{
-        Api, BlockedCalls, Conversation, Decision, Dialect, HostedAction, HostedToolVerdict, Judgement,
-        Service, Terms, Vendor,
-    };
-    use crate::decision::Verdict;
+    use crate::call::{Api, BlockedCalls, Conversation, Dialect, Service, Vendor};
     use crate::provider::adapter::ModelRequestHead;
     use crate::provider::request::read;
+    use crate::provider::request::testing::Open;
     use crate::wire::json::{Document, Limits};
-
-    /// Allows everything.
-    struct Open;
-
-    impl Terms for Open {
-        fn hosted_tool(&self, _: &str) -> HostedToolVerdict {
-            let decision = Decision::of(Verdict::Allow);
-            HostedToolVerdict { action: HostedAction::Keep, decision, audited: None }
-        }
-
-        fn provider_state(&self) -> Judgement {
-            Judgement { decision: Decision::of(Verdict::Allow), audited: None }
-        }
-
-        fn url_sources(&self) -> Judgement {
-            self.provider_state()
-        }
-
-        fn may_edit(&self) -> bool {
-            true
-        }
-    }
 
     /// The messages, images, results of tools and most tokens of a request.
     fn counted(dialect: Dialect, api: Api, path: &str, body: &str) -> (u64, u64, u64, Option<u64>) {

@@ -45,15 +45,27 @@ pub struct MarkedCall<'d> {
     pub namespace: Option<Cow<'d, str>>,
     /// JSON, or a string that holds JSON or the text of a custom tool.
     pub input: Option<Value<'d>>,
+    /// What its result names it by.
+    pub id: Option<Cow<'d, str>>,
+}
+
+/// A text that a tool of the agent gave back.
+#[derive(Debug, Clone, Copy)]
+pub struct MarkedResult<'d> {
+    /// A string.
+    pub text: Value<'d>,
+    pub call: Option<CallNumber>,
+    /// Whether the agent says that it is an error.
+    pub is_error: bool,
 }
 
 /// The marks of one document. What has none is [`Role::Metadata`].
 #[derive(Debug, Default)]
 pub struct Marks<'d> {
-    /// By the first byte of the value: no two values begin at the same.
-    marks: Vec<(usize, Mark)>,
+    marks: Vec<(Value<'d>, Mark)>,
     calls: Vec<MarkedCall<'d>>,
     by_id: HashMap<Cow<'d, str>, CallNumber>,
+    results: Vec<MarkedResult<'d>>,
 }
 
 impl Mark {
@@ -73,7 +85,41 @@ impl<'d> Marks<'d> {
         (role, form): (Role, Form),
         call: Option<CallNumber>,
     ) {
-        self.marks.push((value.span().start, Mark { role, form, call }));
+        self.marks.push((value, Mark { role, form, call }));
+    }
+
+    /// Notes the text of a result of the agent's tools, or each text of one in parts: strings, and the member `text` of
+    /// objects. What else stands there is no text.
+    pub(in crate::provider) fn result(
+        &mut self,
+        content: Value<'d>,
+        call: Option<CallNumber>,
+        is_error: bool,
+    ) {
+        let texts = items(content).filter_map(|part| match part.kind() {
+            Kind::String => Some(part),
+            Kind::Object => member(part, "text").filter(|text| text.kind() == Kind::String),
+            Kind::Array | Kind::Null | Kind::Bool | Kind::Number => None,
+        });
+        self.results.extend(texts.map(|text| MarkedResult { text, call, is_error }));
+    }
+
+    /// The texts of results, in the order in which they were noted.
+    pub(super) fn results(&self) -> &[MarkedResult<'d>] {
+        &self.results
+    }
+
+    /// What users said before the model said anything, by which a conversation is known again: texts in the order of the
+    /// document.
+    pub(super) fn opening(&self) -> Vec<Value<'d>> {
+        let mut marks: Vec<_> = self.marks.iter().collect();
+        marks.sort_by_key(|(value, _)| value.span().start);
+        let is_model = |role| matches!(role, Role::Assistant | Role::ToolCall | Role::ToolResult);
+        let before = marks.into_iter().take_while(|(_, mark)| !is_model(mark.role));
+        let said = before.filter(|(value, mark)| {
+            mark.role == Role::User && mark.form == Form::Text && value.kind() == Kind::String
+        });
+        said.map(|(value, _)| *value).collect()
     }
 
     /// Marks a value as text.
@@ -82,16 +128,12 @@ impl<'d> Marks<'d> {
     }
 
     /// Adds a call, by whose id its result is known later.
-    pub(in crate::provider) fn call(
-        &mut self,
-        id: Option<Cow<'d, str>>,
-        call: MarkedCall<'d>,
-    ) -> Option<CallNumber> {
+    pub(in crate::provider) fn call(&mut self, call: MarkedCall<'d>) -> Option<CallNumber> {
         let number = CallNumber(u32::try_from(self.calls.len()).ok()?);
-        self.calls.push(call);
-        if let Some(id) = id {
-            self.by_id.insert(id, number);
+        if let Some(id) = &call.id {
+            self.by_id.insert(id.clone(), number);
         }
+        self.calls.push(call);
         Some(number)
     }
 
@@ -111,8 +153,9 @@ impl<'d> Marks<'d> {
 
     /// Takes the marks out, in the order of the document.
     pub(super) fn sort(&mut self) -> Vec<(usize, Mark)> {
-        let mut marks = std::mem::take(&mut self.marks);
-        // Of equal ones the order stays, so that the last is the latest.
+        let marks = std::mem::take(&mut self.marks);
+        let mut marks: Vec<_> = marks.into_iter().map(|(value, mark)| (value.span().start, mark)).collect();
+        // Of equal ones the order stays, so that the last is the latest. No two values begin at the same byte.
         marks.sort_by_key(|(start, _)| *start);
         marks
     }

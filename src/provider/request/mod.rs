@@ -4,6 +4,9 @@ mod count;
 mod detect;
 pub mod marks;
 mod named_files;
+pub mod results;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tool;
 
 use crate::call::{

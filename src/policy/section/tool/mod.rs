@@ -19,8 +19,8 @@ use crate::policy::scope::{Mode, PolicyScope};
 use rule::CallRule;
 
 pub(in crate::policy) use control_files::is_place;
-pub(in crate::policy) use names::NamePattern;
 pub use names::covers;
+pub(in crate::policy) use names::{NamePattern, ToolName};
 pub(in crate::policy) use rule::Tools;
 
 impl PolicySection for Tools {

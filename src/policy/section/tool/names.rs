@@ -77,7 +77,7 @@ impl ToolName {
     }
 
     /// Whether a tool that is called so is meant.
-    pub(super) fn covers(&self, called: &Called) -> bool {
+    pub(in crate::policy) fn covers(&self, called: &Called) -> bool {
         let Some(spellings) = &self.spellings else { return self.pattern.covers(&called.exact) };
         let spelled = |spelling: &NamePattern| called.spellings.iter().any(|name| spelling.covers(name));
         called.folded.iter().any(|name| self.pattern.covers(name)) || spellings.iter().any(spelled)

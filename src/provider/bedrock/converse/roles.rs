@@ -84,7 +84,8 @@ fn reasoning<'d>(value: Value<'d>, role: Role, marks: &mut Marks<'d>) {
 fn call<'d>(call: Value<'d>, marks: &mut Marks<'d>) {
     let name = member_text(call, "name").unwrap_or_default();
     let input = member(call, "input");
-    let number = marks.call(member_text(call, "toolUseId"), MarkedCall { name, namespace: None, input });
+    let id = member_text(call, "toolUseId");
+    let number = marks.call(MarkedCall { name, namespace: None, input, id });
     marks.set_of(call, (Role::ToolCall, Form::Name), number);
     for (_, input) in entries(call).filter(|(key, _)| key == "input") {
         marks.set_of(input, (Role::ToolCall, Form::Text), number);
@@ -93,9 +94,11 @@ fn call<'d>(call: Value<'d>, marks: &mut Marks<'d>) {
 
 fn result<'d>(result: Value<'d>, marks: &mut Marks<'d>) {
     let call = marks.answers(result, "toolUseId");
+    let is_error = member(result, "status").is_some_and(|status| status.says("error"));
     marks.set_of(result, (Role::ToolResult, Form::Name), call);
     for (_, content) in entries(result).filter(|(key, _)| key == "content") {
         marks.set_of(content, (Role::ToolResult, Form::Text), call);
+        marks.result(content, call, is_error);
         for (key, value) in items(content).flat_map(entries) {
             if ATTACHED.contains(&&*key) {
                 attachment(value, call, marks);

@@ -8,6 +8,9 @@ use crate::provider::gemini::fields::{camel, repeated};
 use crate::provider::request::marks::{CallNumber, Form, MarkedCall, Marks};
 use crate::wire::json::{Kind, Value};
 
+/// Members of a response that hold what a tool said.
+const SAID: [&str; 4] = ["output", "result", "content", "error"];
+
 /// Marks a body: a request, or what has one in itself.
 pub(in crate::provider) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
     for (key, value) in fields(body) {
@@ -67,7 +70,8 @@ impl<'m, 'd> Turns<'m, 'd> {
                 "thoughtSignature" => self.marks.set(value, role, Form::Sealed),
                 "inlineData" | "fileData" => self.attachment(value, None),
                 "functionCall" | "toolCall" => self.call(value),
-                "functionResponse" | "toolResponse" => self.result(value),
+                "functionResponse" => self.result(value, true),
+                "toolResponse" => self.result(value, false),
                 "executableCode" => self.inside(value, "code", Role::ToolCall),
                 "codeExecutionResult" => self.inside(value, "output", Role::ToolResult),
                 _ => {}
@@ -86,7 +90,7 @@ impl<'m, 'd> Turns<'m, 'd> {
         let (id, name) = (field_text(call, "id"), field_text(call, "name").unwrap_or_default());
         let input = fields(call).find(|(key, _)| key == "args").map(|(_, value)| value);
         let is_named = id.is_some();
-        let number = self.marks.call(id, MarkedCall { name: name.clone(), namespace: None, input });
+        let number = self.marks.call(MarkedCall { name: name.clone(), namespace: None, input, id });
         if let Some(number) = number.filter(|_| !is_named) {
             self.open.entry(name).or_default().insert(0, number);
         }
@@ -96,13 +100,19 @@ impl<'m, 'd> Turns<'m, 'd> {
         }
     }
 
-    fn result(&mut self, result: Value<'d>) {
+    /// `is_client`: the tool is the agent's, not one that ran at the provider.
+    fn result(&mut self, result: Value<'d>, is_client: bool) {
         let by_id = field_text(result, "id").and_then(|id| self.marks.called(&id));
         let call = by_id.or_else(|| self.open.get_mut(&field_text(result, "name")?).and_then(Vec::pop));
         self.marks.set_of(result, (Role::ToolResult, Form::Name), call);
         for (key, value) in fields(result) {
             match &*key {
-                "response" => self.marks.set_of(value, (Role::ToolResult, Form::Text), call),
+                "response" => {
+                    self.marks.set_of(value, (Role::ToolResult, Form::Text), call);
+                    for (key, said) in fields(value).filter(|(key, _)| is_client && SAID.contains(&&**key)) {
+                        self.marks.result(said, call, key == "error");
+                    }
+                }
                 "parts" => {
                     for (_, data) in repeated(value).flat_map(fields) {
                         self.attachment(data, call);

@@ -112,7 +112,7 @@ fn call<'d>(item: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
     let namespace = member_text(item, "namespace").or_else(|| member_text(item, "server_label"));
     let input = INPUT.iter().find_map(|key| member(item, key));
     let id = member_text(item, "call_id").or_else(|| member_text(item, "id"));
-    let number = marks.call(id, MarkedCall { name, namespace, input });
+    let number = marks.call(MarkedCall { name, namespace, input, id });
     marks.set_of(item, (Role::ToolCall, Form::Name), number);
     for (key, value) in entries(item) {
         if INPUT.contains(&&*key) {
@@ -126,6 +126,16 @@ fn call<'d>(item: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
     }
 }
 
+/// The texts of an output: itself, its parts, or what a shell wrote to its two outputs.
+fn result<'d>(output: Value<'d>, call: Option<CallNumber>, marks: &mut Marks<'d>) {
+    marks.result(output, call, false);
+    for (key, written) in items(output).flat_map(entries) {
+        if matches!(&*key, "stdout" | "stderr") && written.kind() == Kind::String {
+            marks.result(written, call, false);
+        }
+    }
+}
+
 fn output<'d>(item: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
     let call = marks.answers(item, "call_id");
     marks.set_of(item, (Role::ToolResult, Form::Name), call);
@@ -134,6 +144,9 @@ fn output<'d>(item: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
             "tools" => marks.set(value, Role::ToolDefinition, Form::Definition),
             "output" | "error" | "acknowledged_safety_checks" => {
                 marks.set_of(value, (Role::ToolResult, Form::Text), call);
+                if key == "output" {
+                    result(value, call, marks);
+                }
                 if IN_PARTS.contains(&kind) && value.kind() != Kind::String {
                     said(value, Role::ToolResult, call, marks);
                 }

@@ -1,0 +1,190 @@
+//! Cuts the middle out of a text, and names what was cut in a marker.
+//!
+//! All that is left are the text's own lines and the marker: no summary and no verdict, which would send agents into
+//! retries that cost more than was saved.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::units::{lines, number, size};
+use super::{Amount, Compress, diagnostics};
+
+/// How every line of the gateway's begins.
+pub const PREFIX: &str = "[postern] ";
+
+/// The most bytes of a line that is shown among diagnostics.
+const LONGEST_SHOWN: usize = 500;
+
+/// Of a text, how many hundredths a cut leaves at most: one that gains less is none.
+const MOST_LEFT: usize = 70;
+
+/// What is left of a text.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cut<'t> {
+    text: &'t str,
+    /// What is left out.
+    middle: Range<usize>,
+    /// Of how many lines.
+    lines: usize,
+    /// Lines that are left out, whole or in part.
+    lines_out: usize,
+    /// Whether a line is left out in part.
+    in_part: bool,
+    /// The lines in the middle that look like diagnostics, with their numbers from 1.
+    diagnostics: Vec<(usize, &'t str)>,
+    /// How many there are, equal ones once.
+    found: usize,
+}
+
+/// What a cut did, for an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutNote {
+    pub lines: usize,
+    pub lines_out: usize,
+    pub diagnostics: usize,
+}
+
+impl<'t> Cut<'t> {
+    /// Finds what is cut out of a text; nothing where it is short.
+    pub fn of(text: &'t str, bounds: &Compress) -> Option<Self> {
+        if !bounds.above.is_exceeded_by(text) {
+            return None;
+        }
+        let head = head(text, bounds.head);
+        let tail = tail(text, bounds.tail);
+        let middle = head.end..tail.start;
+        if middle.start >= middle.end {
+            return None;
+        }
+        let lines = lines(text);
+        let starts_in_part = head.lines == 0 && head.end > 0;
+        let in_part = starts_in_part || (tail.lines == 0 && tail.start < text.len());
+        let cut = Self {
+            text,
+            middle: middle.clone(),
+            lines,
+            lines_out: lines.saturating_sub(head.lines + tail.lines),
+            in_part,
+            diagnostics: Vec::new(),
+            found: 0,
+        };
+        Some(cut.with_diagnostics(head.lines, starts_in_part, bounds.diagnostics))
+    }
+
+    /// Finds the lines that look like diagnostics, and keeps the first of them.
+    fn with_diagnostics(mut self, lines_before: usize, starts_in_part: bool, most: usize) -> Self {
+        if most == 0 {
+            return self;
+        }
+        let middle = self.text.get(self.middle.clone()).unwrap_or_default();
+        let mut seen = HashSet::new();
+        for (index, line) in middle.split('\n').enumerate() {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            let is_whole = index > 0 || !starts_in_part;
+            if is_whole && diagnostics::is_diagnostic(line) && seen.insert(line) && seen.len() <= most {
+                self.diagnostics.push((lines_before + index + 1, line));
+            }
+        }
+        self.found = seen.len();
+        self
+    }
+
+    /// Writes what is left, with the marker in the place of the middle. `place` is where all of the text is. Nothing where
+    /// that gains too little.
+    pub fn write(&self, place: &str) -> Option<String> {
+        let (before, after) = (self.part(0..self.middle.start), self.part(self.middle.end..self.text.len()));
+        let mut left = String::with_capacity(before.len() + after.len() + 256);
+        left.push_str(before);
+        if !before.is_empty() && !before.ends_with('\n') {
+            left.push('\n');
+        }
+        left.push_str(&self.marker(place));
+        for (at, line) in &self.diagnostics {
+            left.push_str(&format!("{at}: {}", shown(line)));
+            left.push_str(if line.len() > LONGEST_SHOWN { "…\n" } else { "\n" });
+        }
+        left.push_str(after);
+        (left.len() <= self.text.len() / 100 * MOST_LEFT).then_some(left)
+    }
+
+    fn part(&self, range: Range<usize>) -> &'t str {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    fn marker(&self, place: &str) -> String {
+        let (out, all) = (number(self.lines_out), number(self.lines));
+        let bytes = size(self.middle.len());
+        let in_part = if self.in_part { ", long ones in part" } else { "" };
+        let mut marker =
+            format!("{PREFIX}{out} of {all} lines ({bytes}) left out{in_part}. All of it: {place}\n");
+        match (self.diagnostics.len(), self.found) {
+            (0, _) => {}
+            (shown, found) if shown == found => {
+                marker.push_str(&format!("{PREFIX}Of these, lines that look like diagnostics:\n"));
+            }
+            (shown, found) => {
+                let (shown, found) = (number(shown), number(found));
+                let first = format!("the first {shown} of {found} lines that look like diagnostics");
+                marker.push_str(&format!("{PREFIX}Of these, {first}:\n"));
+            }
+        }
+        marker
+    }
+
+    pub fn note(&self) -> CutNote {
+        CutNote { lines: self.lines, lines_out: self.lines_out, diagnostics: self.diagnostics.len() }
+    }
+}
+
+/// A part of a text that is left, up to or from a byte.
+struct Head {
+    end: usize,
+    /// Whole ones.
+    lines: usize,
+}
+
+struct Tail {
+    start: usize,
+    lines: usize,
+}
+
+/// The first lines of a text; of a first line that is longer than all of them may be, its beginning.
+fn head(text: &str, most: Amount) -> Head {
+    let mut head = Head { end: 0, lines: 0 };
+    for at in memchr::memchr_iter(b'\n', text.as_bytes()).take(most.lines) {
+        if at + 1 > most.bytes {
+            break;
+        }
+        head = Head { end: at + 1, lines: head.lines + 1 };
+    }
+    if head.lines == 0 && most.bytes < text.len() {
+        head.end = text.floor_char_boundary(most.bytes);
+    }
+    head
+}
+
+/// The last lines of a text; of a last line that is longer than all of them may be, its end.
+fn tail(text: &str, most: Amount) -> Tail {
+    let mut tail = Tail { start: text.len(), lines: 0 };
+    // The break at the end of the last line begins no other.
+    let inner = text.strip_suffix('\n').unwrap_or(text);
+    for at in memchr::memrchr_iter(b'\n', inner.as_bytes()).take(most.lines) {
+        if text.len() - (at + 1) > most.bytes {
+            break;
+        }
+        tail = Tail { start: at + 1, lines: tail.lines + 1 };
+    }
+    if tail.lines == 0 && most.bytes < text.len() {
+        tail.start = text.ceil_char_boundary(text.len() - most.bytes);
+    }
+    tail
+}
+
+/// The beginning of a line.
+fn shown(line: &str) -> &str {
+    line.get(..line.floor_char_boundary(LONGEST_SHOWN)).unwrap_or(line)
+}
+
+#[cfg(test)]
+#[path = "cut_tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+//! Plans the edits of one request's results: which are cut, and which become a reference to an earlier one.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cut::{Cut, CutNote, PREFIX};
+use super::{Repeats, Shortening};
+use crate::wire::json::Value;
+
+/// A text of a tool's result in a request.
+#[derive(Clone)]
+pub struct ResultText<'d> {
+    pub value: Value<'d>,
+    /// Whether the result is marked as an error.
+    pub is_error: bool,
+    /// Whether the settings are about its tool.
+    pub is_cut: bool,
+    /// Whether its tool is one whose repeats are referred.
+    pub is_referred: bool,
+    /// Whether its call reads what was cut before.
+    pub reads_evidence: bool,
+    /// What a reference calls it by; none where its call has no name or id.
+    pub called: Option<String>,
+}
+
+/// An edit of one result.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlannedEdit {
+    /// The JSON string in the request, with its quotes.
+    pub range: Range<usize>,
+    /// Without escapes.
+    pub before: Arc<str>,
+    pub change: PlannedChange,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum PlannedChange {
+    /// Only once all of the text is kept elsewhere.
+    Cut { left: String, note: CutNote },
+    /// It stands above.
+    Refer { reference: String },
+    /// It is long, and stays for this reason.
+    Leave(&'static str),
+}
+
+impl PlannedEdit {
+    /// The text, where it is to be cut.
+    pub fn cut_text(&self) -> Option<&Arc<str>> {
+        matches!(self.change, PlannedChange::Cut { .. }).then_some(&self.before)
+    }
+}
+
+/// Why a long result stays as it is.
+const LITTLE_GAIN: &str = "little-gain";
+const READS_EVIDENCE: &str = "reads-evidence";
+
+/// The least of a repeat that is replaced, in bytes: a reference to less gains too little.
+const LEAST_REFERRED: usize = 400;
+
+/// The longest reference, in bytes.
+const LONGEST_REFERENCE: usize = 280;
+
+/// Plans the edits. `place` says where all of a text is; `may_refer` is false where the provider may drop what is earlier.
+pub fn plan(
+    results: &[ResultText<'_>],
+    settings: &Shortening,
+    may_refer: bool,
+    place: impl Fn(&str) -> String,
+) -> Vec<PlannedEdit> {
+    let mut edits = Vec::new();
+    // Results that stand whole in this request, by the length of their JSON.
+    let mut whole: HashMap<usize, Vec<&ResultText<'_>>> = HashMap::new();
+    let refers = may_refer && settings.repeats == Repeats::Refer;
+    for result in results {
+        if let Some(edit) = cut(result, settings, &place) {
+            edits.push(edit);
+            continue;
+        }
+        let raw = result.value.raw();
+        if !refers || !result.is_referred || raw.len() < LEAST_REFERRED {
+            continue;
+        }
+        let alike = whole.entry(raw.len()).or_default();
+        let earlier = alike.iter().find(|one| one.is_error == result.is_error && one.value.raw() == raw);
+        match earlier.and_then(|earlier| earlier.called.as_deref()) {
+            Some(called) => edits.extend(refer(result, called)),
+            None => alike.push(result),
+        }
+    }
+    edits
+}
+
+fn cut(
+    result: &ResultText<'_>,
+    settings: &Shortening,
+    place: impl Fn(&str) -> String,
+) -> Option<PlannedEdit> {
+    let bounds = settings.compress.as_ref().filter(|_| result.is_cut)?;
+    // No text has more bytes or lines than its JSON has bytes.
+    if result.value.raw().len() <= bounds.above.bytes.min(bounds.above.lines) {
+        return None;
+    }
+    let text = result.value.text()?;
+    let bounds = if result.is_error { bounds.of_error() } else { *bounds };
+    let cut = Cut::of(&text, &bounds)?;
+    let change = match cut.write(&place(&text)) {
+        _ if result.reads_evidence => PlannedChange::Leave(READS_EVIDENCE),
+        Some(left) => PlannedChange::Cut { left, note: cut.note() },
+        None => PlannedChange::Leave(LITTLE_GAIN),
+    };
+    Some(PlannedEdit { range: result.value.span(), before: Arc::from(&*text), change })
+}
+
+fn refer(result: &ResultText<'_>, called: &str) -> Option<PlannedEdit> {
+    let before = Arc::from(&*result.value.text()?);
+    let reference = format!("{PREFIX}Same as the result of {called} above.");
+    let change = PlannedChange::Refer { reference };
+    Some(PlannedEdit { range: result.value.span(), before, change })
+}
+
+/// What a reference calls a result by: the tool's name and the call's id, where both are short and plain.
+pub fn called(name: &str, id: &str) -> Option<String> {
+    let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let called = format!("{name} ({id})");
+    (is_plain(name) && is_plain(id) && called.len() + 40 <= LONGEST_REFERENCE).then_some(called)
+}
+
+/// Replaces strings of a document; `changes` are in its order and do not overlap.
+pub fn apply(body: &[u8], changes: &[(Range<usize>, &str)]) -> Vec<u8> {
+    let mut edited = Vec::with_capacity(body.len());
+    let mut copied = 0;
+    for (range, text) in changes {
+        edited.extend_from_slice(body.get(copied..range.start).unwrap_or_default());
+        edited.extend_from_slice(serde_json::Value::from(*text).to_string().as_bytes());
+        copied = range.end;
+    }
+    edited.extend_from_slice(body.get(copied..).unwrap_or_default());
+    edited
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tool_output::{Amount, Compress};
+    use crate::wire::json::{Document, Limits};
+
+    const SETTINGS: Shortening = Shortening {
+        compress: Some(Compress {
+            above: Amount { lines: 20, bytes: 4_000 },
+            head: Amount { lines: 3, bytes: 600 },
+            tail: Amount { lines: 5, bytes: 900 },
+            diagnostics: 4,
+        }),
+        repeats: Repeats::Refer,
+    };
+
+    /// The edited texts of a list of results, each called by its number.
+    fn edited(texts: &[&str], settings: &Shortening, may_refer: bool) -> Vec<String> {
+        let body = serde_json::to_string(texts).unwrap();
+        let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
+        let results: Vec<ResultText<'_>> = document
+            .root()
+            .items()
+            .unwrap()
+            .enumerate()
+            .map(|(number, value)| ResultText {
+                value,
+                is_error: false,
+                is_cut: true,
+                is_referred: true,
+                reads_evidence: false,
+                called: called("Bash", &number.to_string()),
+            })
+            .collect();
+        let edits = plan(&results, settings, may_refer, |_| "PLACE".to_owned());
+        let changes: Vec<_> = edits
+            .iter()
+            .filter_map(|edit| {
+                let text = match &edit.change {
+                    PlannedChange::Cut { left, .. } => left,
+                    PlannedChange::Refer { reference } => reference,
+                    PlannedChange::Leave(_) => return None,
+                };
+                Some((edit.range.clone(), text.as_str()))
+            })
+            .collect();
+        serde_json::from_slice(&apply(body.as_bytes(), &changes)).unwrap()
+    }
+
+    #[test]
+    fn a_repeat_names_the_first_that_stands_whole() {
+        let text = "a text with \"quotes\"\n".repeat(20);
+        let short = "short";
+        let after = edited(&[&text, short, &text, short, &text], &SETTINGS, true);
+        let reference = "[postern] Same as the result of Bash (0) above.";
+        assert_eq!(after, [&text, short, reference, short, reference]);
+    }
+
+    #[test]
+    fn what_the_provider_may_drop_and_what_is_kept_is_not_referred_to() {
+        let text = "a text\n".repeat(60);
+        let keeps = Shortening { repeats: Repeats::Keep, compress: None };
+        let refers = Shortening { compress: None, ..SETTINGS };
+        assert_eq!(edited(&[&text, &text], &keeps, true), [&*text, &*text]);
+        assert_eq!(edited(&[&text, &text], &refers, false), [&*text, &*text]);
+    }
+
+    #[test]
+    fn a_long_result_is_cut_every_time_and_never_referred_to() {
+        let text = "a long line of a result\n".repeat(400);
+        let after = edited(&[&text, &text], &SETTINGS, true);
+        assert_eq!(after[0], after[1]);
+        assert!(after[0].contains("392 of 400 lines (9 KB) left out. All of it: PLACE"), "{}", after[0]);
+    }
+
+    #[test]
+    fn a_name_or_id_that_is_no_plain_word_names_nothing() {
+        assert_eq!(called("Bash", "toolu_01").as_deref(), Some("Bash (toolu_01)"));
+        assert_eq!(called("Bash", ""), None);
+        assert_eq!(called("Ba sh", "1"), None);
+        assert_eq!(called("Bash", &"1".repeat(300)), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads a request, and plans the edits of its results by the settings of its conversation.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Shortening;
+use super::conversations::Conversations;
+use super::plan::{self, PlannedEdit, ResultText};
+use crate::call::{Terms, Tool};
+use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::kind::{self, Offered};
+use crate::provider::request::marks::MarkedCall;
+use crate::provider::request::results::ToolResults;
+use crate::wire::json::{Document, Limits};
+
+/// Which results are shortened, and how.
+pub trait Settings: PartialEq {
+    fn shortening(&self) -> &Shortening;
+
+    /// Whether results of a tool are cut. `tool` is known by its name alone, so that every turn says the same.
+    fn covers(&self, tool: &Tool<'_>) -> bool;
+
+    /// Whether repeats of a tool's results are referred.
+    fn covers_repeats(&self, tool: &Tool<'_>) -> bool;
+}
+
+/// Where texts are that were cut.
+pub trait Places {
+    /// Where all of a text is, once it was kept.
+    fn place(&self, text: &str) -> String;
+
+    /// Whether the input of a call names such a place: what it gives back was cut once already.
+    fn is_named_in(&self, input: &str) -> bool;
+}
+
+/// A request to a model, as its dialect reads it.
+pub struct AskedRequest<'a> {
+    pub adapter: &'a dyn Adapter,
+    pub head: ModelRequestHead<'a>,
+    pub body: &'a [u8],
+    pub limits: Limits,
+    /// It decides nothing here.
+    pub terms: &'a dyn Terms,
+}
+
+/// Plans the edits of a request; none where it cannot be read, or its conversation is not edited. `current`: the settings in
+/// force. Without `places` nothing that is cut could be kept.
+pub fn planned<S: Settings>(
+    asked: &AskedRequest<'_>,
+    conversations: &Conversations<S>,
+    current: Option<&Arc<S>>,
+    places: Option<&dyn Places>,
+    now: Instant,
+) -> Option<Vec<PlannedEdit>> {
+    let document = Document::parse(asked.body, asked.limits).ok()?;
+    let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms);
+    let settings = conversations.settings(found.opening, !found.is_empty(), current, now)?;
+    let results = found.iter().map(|(result, call)| {
+        let nothing = ResultText {
+            value: result.text,
+            is_error: result.is_error,
+            is_cut: false,
+            is_referred: false,
+            reads_evidence: false,
+            called: None,
+        };
+        call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, &*settings, places))
+    });
+    let results: Vec<ResultText<'_>> = results.collect();
+    let place = |text: &str| places.map(|places| places.place(text)).unwrap_or_default();
+    Some(plan::plan(&results, settings.shortening(), !found.may_forget, place))
+}
+
+/// The tool by which agents read evidence at the gateway's own door.
+pub const READ_EVIDENCE: &str = "read_evidence";
+
+/// What the settings say of a result, by its call's name alone.
+fn of_call<'d>(
+    result: &ResultText<'d>,
+    call: &MarkedCall<'_>,
+    settings: &impl Settings,
+    places: Option<&dyn Places>,
+) -> ResultText<'d> {
+    let offered = Offered::default();
+    let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
+    let names = |places: &dyn Places| {
+        let input = call.input.map(|input| input.raw().replace("\\/", "/"));
+        call.name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
+    };
+    let is_cut = settings.covers(&tool);
+    ResultText {
+        is_cut,
+        is_referred: settings.covers_repeats(&tool),
+        reads_evidence: is_cut && places.is_some_and(names),
+        called: call.id.as_deref().and_then(|id| plan::called(&call.name, id)),
+        ..result.clone()
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;
