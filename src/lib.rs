@@ -1,7 +1,7 @@
 //! Postern, the guarded door through which AI agents' traffic leaves: the modules in reading order.
 //!
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`id`], [`decision`], [`call`], [`event`], [`policy`],
-//! [`provider`], [`wire`], [`filter`], [`dlp`], `sarif`, [`stats`], [`trial`].
+//! [`provider`], [`wire`], [`filter`], [`dlp`], `sarif`, [`stats`], [`tool_output`], [`trial`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
 //! `page`, [`drain`], [`dns`], [`proxy`].
 //! What operates Postern in a cluster, behind the feature `operator`: `api`, `operator`; [`pod`] is what it and the
@@ -38,6 +38,7 @@ pub mod policy;
 pub mod provider;
 mod sarif;
 pub mod stats;
+pub mod tool_output;
 pub mod trial;
 pub mod wire;
 

@@ -52,6 +52,7 @@ const PURE: &[&str] = &[
     "problem",
     "sarif",
     "stats",
+    "tool_output",
     "secret",
     "dns/answer",
     "dns/places",

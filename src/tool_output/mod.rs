@@ -1,0 +1,3 @@
+//! READS results of tools. Pure.
+
+pub mod diagnostics;
