@@ -3,7 +3,7 @@
 //! [`is_diagnostic`] judges a line alone. [`select`] reads a whole output, and so finds more: the message below a head that
 //! has none, the place of an error, the file that a failure stands under.
 //!
-//! A line is looked at without its colours, and only its first [`LOOKED_AT`] bytes, so that an output of any shape is read
+//! A line is looked at without its colours, and only its first bytes (`LOOKED_AT`), so that an output of any shape is read
 //! in time that is linear in its length.
 
 mod catalogue;
