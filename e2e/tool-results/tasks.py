@@ -58,7 +58,7 @@ TASKS = [
     Task("mypy, 280 errors, one of them", "compiler", python_errors(280), "mypy --no-color-output shop.py; echo status $?", "shop.py:701: error", searches=True),
     Task("ruff, 380 errors, one of them", "linter", python_errors(380), "ruff check --isolated --output-format concise .", "shop.py:950:", searches=True),
     Task("find, 600 files, one of them", "listing", files(600), "find . -type f | sort", f"{name(333)}.py", searches=True),
-    Task("ls -lR, 440 files", "listing", files(440), "ls -lR"),
+    Task("ls -lR, 420 files", "listing", files(420), "ls -lR"),
     Task("grep, 360 places, one of them", "listing", files(360), "grep -rn TODO src | sort", "TODO(218)", searches=True),
     Task("cat of a table, a row of 700", "data", table(700), "cat table.csv", f"{name(351)},", searches=True),
     Task("cat of a table, its last row", "data", table(700), "cat table.csv", f"{name(699)},"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regex::bytes::{RegexSet, RegexSetBuilder};
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde::Deserialize;
 
 /// The patterns that are built in.
@@ -37,6 +37,7 @@ pub(super) enum Kind {
     Block,
     Frame,
     Never,
+    Prefix,
 }
 
 /// What all patterns that match a line say of it.
@@ -69,6 +70,8 @@ pub(super) struct Patterns {
     set: RegexSet,
     /// What each pattern of the set says.
     kinds: Vec<Kind>,
+    /// What stands in front of the lines of logs.
+    prefix: Option<Regex>,
 }
 
 impl Patterns {
@@ -79,11 +82,26 @@ impl Patterns {
     pub(super) fn built_in() -> Result<Self, String> {
         let rows: Vec<Row> = serde_yaml::from_str(TEXT).map_err(|error| error.to_string())?;
         let patterns = rows.iter().flat_map(|row| &row.patterns);
-        let patterns = patterns.flat_map(|(kind, patterns)| patterns.iter().map(|pattern| (*kind, pattern)));
+        let (prefixes, others): (Vec<_>, Vec<_>) = patterns.partition(|(kind, _)| **kind == Kind::Prefix);
+        let others =
+            others.into_iter().flat_map(|(kind, patterns)| patterns.iter().map(|pattern| (*kind, pattern)));
         let (kinds, patterns): (Vec<_>, Vec<_>) =
-            patterns.map(|(kind, pattern)| (kind, anchored(pattern))).unzip();
+            others.map(|(kind, pattern)| (kind, anchored(&pattern.replace("{path}", PATH)))).unzip();
         let set = RegexSetBuilder::new(patterns).unicode(false).size_limit(MOST_COMPILED).build();
-        Ok(Self { set: set.map_err(|error| error.to_string())?, kinds })
+        let prefixes: Vec<&str> =
+            prefixes.into_iter().flat_map(|(_, patterns)| patterns).map(String::as_str).collect();
+        let prefix = RegexBuilder::new(&anchored(&prefixes.join("|"))).unicode(false).build();
+        Ok(Self {
+            set: set.map_err(|error| error.to_string())?,
+            kinds,
+            prefix: Some(prefix.map_err(|error| error.to_string())?),
+        })
+    }
+
+    /// A line without what a log puts in front of it.
+    pub(super) fn without_prefix<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        let prefix = self.prefix.as_ref().and_then(|prefix| prefix.find(line));
+        prefix.and_then(|prefix| line.get(prefix.end()..)).unwrap_or(line)
     }
 
     /// What the patterns say of a line; none where no pattern matches, as for nearly every line there is.
@@ -96,5 +114,5 @@ impl Patterns {
 }
 
 fn anchored(pattern: &str) -> String {
-    format!(r"\A(?:{})", pattern.replace("{path}", PATH))
+    format!(r"\A(?:{pattern})")
 }

@@ -102,6 +102,22 @@ fn a_line_alone_is_judged_without_its_colours_and_its_return() {
 }
 
 #[test]
+fn what_a_log_puts_in_front_of_a_line_hides_nothing() {
+    for prefix in [
+        "build\tRun tests\t2026-11-28T22:23:35.5079123Z ",
+        "2026-11-28T22:23:35.5079123Z ",
+        "#12 3.456 ",
+        "web-1  | ",
+    ] {
+        assert!(is_diagnostic(&format!("{prefix}error[E0308]: mismatched types")), "{prefix}");
+        assert!(!is_diagnostic(&format!("{prefix}test errors ... ok")), "{prefix}");
+        let text = "Traceback (most recent call last):\n  File \"b.py\", line 2, in g\n    raise NoCart\nshop.NoCart: a\n";
+        let text = text.lines().fold(String::new(), |text, line| format!("{text}{prefix}{line}\n"));
+        assert_eq!(selected(&text, 9).last(), Some(&format!("{prefix}shop.NoCart: a").as_str()), "{prefix}");
+    }
+}
+
+#[test]
 fn only_the_beginning_of_a_line_is_looked_at() {
     let path = |length| format!("{}.c:3:5: error: no such thing", "d/".repeat(length));
     assert!(is_diagnostic(&path(100)));
