@@ -116,6 +116,10 @@ sdks *arguments: _build
 differential *arguments: _build
     python3 e2e/run.py differential {{ arguments }}
 
+# What compression of tool results does to the requests of real agents, each task with it and without: docs/tool-results.md.
+tool-results *arguments: _build
+    python3 e2e/run.py tool-results {{ arguments }}
+
 # The official schema and Microsoft's SARIF Multitool, with its rules for GitHub, as judges of `postern ledger sarif`.
 sarif *arguments: _build
     python3 e2e/run.py sarif {{ arguments }}

@@ -1,0 +1,97 @@
+"""The figures as JSON, and as the tables of docs/tool-results.md."""
+
+import json
+from collections import Counter
+
+from stage import COMPRESS, CUT, PLAIN
+
+
+def figures(measures, recorded):
+    return {"compress": COMPRESS, "runs": [one.as_dict() for one in measures], "recorded": [one.as_dict() for one in recorded]}
+
+
+def as_json(all_figures):
+    return json.dumps(all_figures, indent=1, ensure_ascii=False) + "\n"
+
+
+def tables(all_figures):
+    """The lines of the tables, in Markdown."""
+    runs = all_figures["runs"]
+    agents = list(dict.fromkeys(run["agent"] for run in runs))
+    yield from by_agent(runs, agents)
+    yield ""
+    yield from by_kind(runs, agents)
+    yield ""
+    yield from by_task(runs, agents)
+    yield ""
+    yield from of_recordings(all_figures["recorded"])
+
+
+def by_agent(runs, agents):
+    yield "| agent | tasks | results cut | shortened by the agent itself | tokens without | with | change | cost with a cache of prompts | fetched back | found without fetching | not reachable | misses of a cache without, with |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    for agent in agents:
+        before, after = (of(runs, way, agent=agent) for way in (PLAIN, CUT))
+        cut = [run for run in after if run["cut"]]
+        ways = Counter(run["reached"] for run in cut)
+        cells = [
+            agent, len(after), len(cut), sum(bool(run["own"]) for run in before), *change(before, after), change(before, after, "cost")[2], ways["read"] + ways["searched"] + ways["again"],
+            ways["first"], sum(run["reached"] == "never" for run in after), f"{total(before, 'misses')}, {total(after, 'misses')}",
+        ]
+        yield row(cells)
+
+
+def by_kind(runs, agents):
+    yield "| kind of output | " + " | ".join(f"{agent}: cut, change" for agent in agents) + " |"
+    yield "|---|" + "---|" * len(agents)
+    for kind in dict.fromkeys(run["kind"] for run in runs):
+        cells = [kind]
+        for agent in agents:
+            before, after = (of(runs, way, agent=agent, kind=kind) for way in (PLAIN, CUT))
+            cells.append(f"{sum(run['cut'] for run in after)} of {len(after)}, {change(before, after)[2]}")
+        yield row(cells)
+
+
+def by_task(runs, agents):
+    yield "| task | " + " | ".join(f"{agent}: result, tokens without → with" for agent in agents) + " |"
+    yield "|---|" + "---|" * len(agents)
+    for task in dict.fromkeys(run["task"] for run in runs):
+        yield row([task, *(told(of(runs, PLAIN, agent=agent, task=task), of(runs, CUT, agent=agent, task=task)) for agent in agents)])
+
+
+def told(before, after):
+    """What one task was for one agent."""
+    if not before or not after:
+        return ""
+    (before,), (after,) = before, after
+    state = f"cut to {after['result']:,}" if after["cut"] else "shortened by the agent" if before["own"] else "left"
+    way = {"read": ", read back", "searched": ", searched in the file", "again": ", run again", "never": ", **not reachable**"}.get(after["reached"], "")
+    return f"{before['result']:,} {state}{way}; {before['tokens']:,} → {after['tokens']:,}"
+
+
+def of_recordings(recorded):
+    yield "| recorded requests of | with results | results | longest, tokens | tokens before | after |"
+    yield "|---|---|---|---|---|---|"
+    for dialect in dict.fromkeys(each["dialect"] for each in recorded):
+        mine = [each for each in recorded if each["dialect"] == dialect]
+        arrived = [each["after"] for each in mine if each["after"] is not None]
+        compared = [each for each in mine if each["after"] is not None]
+        yield row([dialect, len(mine), total(mine, "results"), max(each["longest"] for each in mine), total(compared or mine, "before"), sum(arrived) if arrived else "not sent"])
+
+
+def of(runs, way, **wanted):
+    return [run for run in runs if run["way"] == way and all(run[key] == value for key, value in wanted.items())]
+
+
+def total(runs, key):
+    return sum(run[key] for run in runs)
+
+
+def change(before, after, key="tokens"):
+    """Tokens before and after, and the change in percent."""
+    before, after = total(before, key), total(after, key)
+    return f"{before:,}", f"{after:,}", f"{(after - before) / before:+.1%}" if before else ""
+
+
+def row(cells):
+    return "| " + " | ".join(map(str, cells)) + " |"
