@@ -10,6 +10,7 @@ mod forward;
 pub(crate) mod inbound;
 mod readahead;
 pub(crate) mod routing;
+mod shortened;
 pub mod snapshot;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -41,6 +42,7 @@ use budget::Budget;
 use canary::Canaries;
 use exchange::rules::FailingRules;
 use routing::RoutingState;
+use shortened::ShortenedTexts;
 use snapshot::Snapshot;
 
 /// How many answers and conversations are remembered with their blocked calls.
@@ -72,6 +74,8 @@ pub struct Gateway {
     pub(crate) spread: Arc<SpreadValues>,
     /// How models of routes do.
     pub(crate) routing: RoutingState,
+    /// Results of tools that were shortened.
+    pub(crate) shortened: ShortenedTexts,
 }
 
 impl Gateway {
@@ -84,6 +88,7 @@ impl Gateway {
         allowances: Arc<Allowances>,
     ) -> Arc<Self> {
         let generation = watch::Sender::new(0);
+        let shortened = ShortenedTexts::new(snapshot.policy().tool_outputs().cloned());
         let snapshot = ArcSwap::from_pointee(snapshot);
         let (canaries, budget) = (Canaries::default(), Budget::new(Arc::clone(&metrics)));
         Arc::new(Self {
@@ -103,6 +108,7 @@ impl Gateway {
             questions: Questions::default(),
             spread: Arc::default(),
             routing: RoutingState::default(),
+            shortened,
         })
     }
 

@@ -6,6 +6,7 @@ use super::family::{Counters, NamedCounters};
 use super::label::ShellRead;
 use crate::call::{Usage, Vendor};
 use crate::decision::Verdict;
+use crate::tool_output::Shortened;
 
 /// The counters; each is there once it was needed.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub(super) struct InferenceMetrics {
     stripped: NamedCounters,
     findings: NamedCounters,
     tokens: NamedCounters,
+    outputs: NamedCounters,
+    output_bytes: NamedCounters,
 }
 
 impl InferenceMetrics {
@@ -50,6 +53,18 @@ impl InferenceMetrics {
                 "Tokens as answers report them.",
                 &["provider", "model", "type"],
             )?,
+            outputs: NamedCounters::new(
+                r,
+                "postern_tool_outputs_total",
+                "Long results of tools by what became of them, each text once.",
+                &["action", "reason"],
+            )?,
+            output_bytes: NamedCounters::new(
+                r,
+                "postern_tool_output_bytes_total",
+                "Bytes of results of tools that were shortened, before and after, each text once.",
+                &["state"],
+            )?,
         })
     }
 
@@ -63,6 +78,15 @@ impl InferenceMetrics {
 
     pub(super) fn dlp_finding(&self, action: &'static str, detector: &str) {
         self.findings.add((Some(action), None), detector, 1);
+    }
+
+    pub(super) fn tool_output(&self, how: Shortened, reason: &'static str, before: usize, after: usize) {
+        let action = how.as_str().trim_start_matches("tool-output-");
+        self.outputs.add((Some(action), None), reason, 1);
+        if how != Shortened::Left {
+            self.output_bytes.add((None, None), "before", before as u64);
+            self.output_bytes.add((None, None), "after", after as u64);
+        }
     }
 
     pub(super) fn hosted_tool_stripped(&self, vendor: Vendor, tool_type: &str) {

@@ -19,6 +19,7 @@ use super::routing::RoutingMetrics;
 use crate::call::{Service, Usage, Vendor};
 use crate::decision::Verdict;
 use crate::event::Action;
+use crate::tool_output::Shortened;
 
 /// Every metric of the process, in a registry of its own.
 #[derive(Debug)]
@@ -203,6 +204,11 @@ impl Metrics {
     /// The commands of a call of a shell were read.
     pub fn shell_call(&self, opaque: bool) {
         self.inference.shell_call(if opaque { ShellRead::Opaque } else { ShellRead::Literal });
+    }
+
+    /// A result of a tool was shortened, or left for a reason, told once a text.
+    pub fn tool_output(&self, how: Shortened, reason: &'static str, before: usize, after: usize) {
+        self.inference.tool_output(how, reason, before, after);
     }
 
     /// A hosted tool was taken out of a request. Beyond 100 types the rest counts as `other`.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::call::{Api, Usage, Vendor};
+use crate::tool_output::Shortened;
 
 /// The value of a sample, by its name with labels.
 fn sample(metrics: &Metrics, series: &str) -> Option<f64> {
@@ -100,6 +101,7 @@ fn every_metric_is_documented_and_every_documented_metric_exists() {
     metrics.tool_call(Vendor::Anthropic, "Bash", Verdict::Deny);
     metrics.hosted_tool_stripped(Vendor::Anthropic, "web_search_20250305");
     metrics.dlp_finding("github-token", "Redact");
+    metrics.tool_output(Shortened::Compressed, "", 4_000, 400);
     metrics.routing().routed("agents/coders/small", "coder", "Answered");
     metrics.routing().attempted("coder", "Answered");
     metrics.routing().passed_over("coder", true);

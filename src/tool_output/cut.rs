@@ -3,7 +3,6 @@
 //! All that is left are the text's own lines and the marker: no summary and no verdict, which would send agents into
 //! retries that cost more than was saved.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::units::{lines, number, size};
@@ -32,8 +31,8 @@ pub struct Cut<'t> {
     in_part: bool,
     /// The lines in the middle that look like diagnostics, with their numbers from 1.
     diagnostics: Vec<(usize, &'t str)>,
-    /// How many there are, equal ones once.
-    found: usize,
+    /// Whether there may be more of them than are shown.
+    may_have_more: bool,
 }
 
 /// What a cut did, for an event.
@@ -66,26 +65,21 @@ impl<'t> Cut<'t> {
             lines_out: lines.saturating_sub(head.lines + tail.lines),
             in_part,
             diagnostics: Vec::new(),
-            found: 0,
+            may_have_more: false,
         };
         Some(cut.with_diagnostics(head.lines, starts_in_part, bounds.diagnostics))
     }
 
-    /// Finds the lines that look like diagnostics, and keeps the first of them.
+    /// Finds the lines in the middle that look like diagnostics.
     fn with_diagnostics(mut self, lines_before: usize, starts_in_part: bool, most: usize) -> Self {
-        if most == 0 {
-            return self;
-        }
         let middle = self.text.get(self.middle.clone()).unwrap_or_default();
-        let mut seen = HashSet::new();
-        for (index, line) in middle.split('\n').enumerate() {
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            let is_whole = index > 0 || !starts_in_part;
-            if is_whole && diagnostics::is_diagnostic(line) && seen.insert(line) && seen.len() <= most {
-                self.diagnostics.push((lines_before + index + 1, line));
-            }
-        }
-        self.found = seen.len();
+        // The rest of a line that is shown in part is none.
+        let skipped = usize::from(starts_in_part);
+        let lines: Vec<&str> = middle.lines().skip(skipped).collect();
+        let selected = if most == 0 { Vec::new() } else { diagnostics::select(lines.iter().copied(), most) };
+        let shown = selected.into_iter().filter_map(|at| Some((lines_before + skipped + at + 1, *lines.get(at)?)));
+        self.diagnostics = shown.collect();
+        self.may_have_more = most > 0 && self.diagnostics.len() == most;
         self
     }
 
@@ -117,16 +111,10 @@ impl<'t> Cut<'t> {
         let in_part = if self.in_part { ", long ones in part" } else { "" };
         let mut marker =
             format!("{PREFIX}{out} of {all} lines ({bytes}) left out{in_part}. All of it: {place}\n");
-        match (self.diagnostics.len(), self.found) {
-            (0, _) => {}
-            (shown, found) if shown == found => {
-                marker.push_str(&format!("{PREFIX}Of these, lines that look like diagnostics:\n"));
-            }
-            (shown, found) => {
-                let (shown, found) = (number(shown), number(found));
-                let first = format!("the first {shown} of {found} lines that look like diagnostics");
-                marker.push_str(&format!("{PREFIX}Of these, {first}:\n"));
-            }
+        if !self.diagnostics.is_empty() {
+            let shown = if self.may_have_more { format!("{} ", self.diagnostics.len()) } else { String::new() };
+            marker.push_str(&format!("{PREFIX}Of these, {shown}lines that look like diagnostics"));
+            marker.push_str(if self.may_have_more { ", and there may be more:\n" } else { ":\n" });
         }
         marker
     }

@@ -47,9 +47,8 @@ fn equal_diagnostics_are_shown_once_and_no_more_than_are_asked_for() {
     let errors: String = (0..40).map(|number| format!("error: number {}\n", number % 10)).collect();
     let text = numbered(100) + &errors + &numbered(300);
     let left = Cut::of(&text, &bounds()).unwrap().write("x").unwrap();
-    assert!(left.contains(
-        "[postern] Of these, the first 4 of 10 lines that look like diagnostics:\n101: error: number 0\n"
-    ));
+    let heading = "[postern] Of these, 4 lines that look like diagnostics, and there may be more:\n";
+    assert!(left.contains(&format!("{heading}101: error: number 0\n")), "{left}");
     assert_eq!(left.matches("error: number").count(), 4);
     let none = Compress { diagnostics: 0, ..bounds() };
     assert!(!Cut::of(&text, &none).unwrap().write("x").unwrap().contains("error: number"));

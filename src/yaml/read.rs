@@ -46,8 +46,6 @@ pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
     /// The field, as in `spec.tools[2].name`.
     pub(crate) path: String,
-    /// The same without the numbers of items, as in `spec.tools[].name`.
-    pub(crate) shape: String,
     pub(crate) position: Position,
     pub(crate) message: String,
 }
@@ -72,20 +70,11 @@ enum Step {
 
 impl Fault {
     fn new(kind: FaultKind, steps: &[Step], position: Position, message: String) -> Self {
-        let (mut path, mut shape) = (String::new(), String::new());
-        for step in steps {
-            match step {
-                Step::Key(name) => {
-                    path = field::key(&path, name);
-                    shape = field::key(&shape, name);
-                }
-                Step::Item(number) => {
-                    path = field::item(&path, *number);
-                    shape.push_str("[]");
-                }
-            }
-        }
-        Self { kind, path, shape, position, message }
+        let path = steps.iter().fold(String::new(), |path, step| match step {
+            Step::Key(name) => field::key(&path, name),
+            Step::Item(number) => field::item(&path, *number),
+        });
+        Self { kind, path, position, message }
     }
 }
 

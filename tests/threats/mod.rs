@@ -61,6 +61,7 @@ mod spelling;
 mod state;
 mod statuses;
 mod streams;
+mod tool_results;
 mod truncated;
 mod unclear;
 

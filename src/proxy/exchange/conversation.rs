@@ -12,6 +12,7 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::judge::PolicyInForce;
 use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
+use super::tool_results;
 use crate::call::Denial;
 use crate::event::Id;
 use crate::filter::Rewrite;
@@ -49,6 +50,8 @@ struct Directions<'a, W> {
 /// The outcome of a message of the agent.
 enum MessageOutcome {
     Send(Message),
+    /// A request to the model, which may go on.
+    Ask(Bytes),
     /// It is answered here.
     Refuse(Option<Bytes>),
     /// The connection ends.
@@ -102,6 +105,11 @@ impl Conversation {
             };
             match outcome {
                 MessageOutcome::Send(message) => to.write_all(&encode(&message, Some(mask()?))).await?,
+                MessageOutcome::Ask(text) => {
+                    let text = self.shortened(text, shared).await;
+                    lock(&shared.record).ws_request_allowed();
+                    to.write_all(&encode(&Message::Text(text), Some(mask()?))).await?;
+                }
                 MessageOutcome::Refuse(message) => {
                     self.session.pace.refused(&self.session.gateway.drain).await;
                     if let Some(message) = message {
@@ -151,15 +159,24 @@ impl Conversation {
             Ok(text)
         });
         match read {
-            Ok(text) => {
-                record.ws_request_allowed();
-                MessageOutcome::Send(Message::Text(text))
-            }
+            Ok(text) => MessageOutcome::Ask(text),
             Err(denial) => {
                 let event = record.ws_request_denied(&denial);
                 MessageOutcome::Refuse(self.refusal(&denial, event, &text))
             }
         }
+    }
+
+    /// Shortens the results of tools in a request.
+    async fn shortened<W>(&self, text: Bytes, shared: &Directions<'_, W>) -> Bytes {
+        let (gateway, snapshot) = (&self.session.gateway, self.session.gateway.snapshot());
+        if !tool_results::is_asked(gateway, &snapshot) {
+            return text;
+        }
+        let shortened = tool_results::shorten(gateway, &snapshot, &self.model_request, &text);
+        let Some(shortened) = Box::pin(shortened).await else { return text };
+        lock(&shared.record).results_shortened(shortened.told, None);
+        shortened.body.unwrap_or(text)
     }
 
     /// Returns the message that the agent reads in place of an answer.

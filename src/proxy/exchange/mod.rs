@@ -19,6 +19,7 @@ mod response;
 mod routed;
 pub(crate) mod rules;
 mod target;
+mod tool_results;
 mod upgrade;
 
 use std::sync::Arc;
@@ -282,7 +283,7 @@ impl Exchange<'_> {
         decide::decide(&request, &rules)
     }
 
-    /// Reads a request to a model, and returns it with the body to send. The body of any other inference endpoint is
+    /// Reads a request to a model, shortens results of tools in it, and returns it with the body to send. The body of any other inference endpoint is
     /// checked; that of a request to be signed is buffered; any other streams unread.
     async fn read(
         &mut self,
@@ -317,7 +318,8 @@ impl Exchange<'_> {
             return Ok((Some(reader.model_request(parts)), None));
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
-        let (model_request, body) = reader.read(parts, incoming, record).await?;
+        let (mut model_request, mut body) = reader.read(parts, incoming, record).await?;
+        self.shorten_results(parts, (&mut model_request, &mut body), record).await;
         Ok((Some(model_request), Some(body)))
     }
 

@@ -324,7 +324,7 @@ pub(super) fn describe(head: &mut HeaderMap, length: usize) {
 }
 
 fn extent(body: &Bytes) -> Extent {
-    Extent { sha256: sha256_hex(body), bytes: body.len() as u64 }
+    Extent { sha256: sha256_hex(body), bytes: body.len() as u64, tokens: None }
 }
 
 #[cfg(test)]

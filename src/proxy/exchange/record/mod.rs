@@ -277,6 +277,16 @@ impl Record {
         self.transforms.extend(transforms);
     }
 
+    /// Results of tools were shortened: emits the event of those that are told of, and keeps the sum.
+    pub(crate) fn results_shortened(&mut self, told: Vec<Transform>, sum: Option<Transform>) {
+        if !told.is_empty() {
+            let mut event = self.event(fresh_id(), Kind::Transform, Decision::of(Verdict::Allow));
+            event.transforms = told;
+            self.session.gateway.emit(event);
+        }
+        self.transforms.extend(sum);
+    }
+
     /// Emits an event for each tool call that was decided.
     pub(crate) fn calls_decided(&mut self, notes: Vec<CallNote>) {
         let Some(service) = self.service else { return };

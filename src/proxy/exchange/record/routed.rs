@@ -183,5 +183,5 @@ impl Record {
 }
 
 fn extent(body: &Bytes) -> Extent {
-    Extent { sha256: crate::digest::sha256_hex(body), bytes: body.len() as u64 }
+    Extent { sha256: crate::digest::sha256_hex(body), bytes: body.len() as u64, tokens: None }
 }

@@ -1,0 +1,217 @@
+//! Shortens results of tools in a request to a model: what is cut is kept as evidence first, and what cannot be kept stays.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+
+use super::Exchange;
+use super::model_request::{ModelRequest, describe};
+use super::record::Record;
+use crate::digest::sha256_hex;
+use crate::event::{Extent, Transform};
+use crate::evidence::{Evidence, EvidenceId};
+use crate::proxy::Gateway;
+use crate::proxy::body::request::RequestBody;
+use crate::proxy::snapshot::Snapshot;
+use crate::telemetry::label::Label;
+use crate::tool_output::cut::CutNote;
+use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
+use crate::tool_output::request::{self, AskedRequest, Places};
+use crate::tool_output::{Shortened, TOKEN};
+
+/// What became of the results of a request.
+pub(super) struct ShortenedRequest {
+    /// The body, where anything was edited.
+    pub(super) body: Option<Bytes>,
+    /// What is told of texts, once each.
+    pub(super) told: Vec<Transform>,
+    /// All of it in one line.
+    pub(super) sum: Option<Transform>,
+}
+
+impl Exchange<'_> {
+    /// Shortens the results of a request whose body was taken in whole.
+    pub(super) async fn shorten_results(
+        &self,
+        parts: &mut Parts,
+        (model_request, body): (&mut ModelRequest, &mut RequestBody),
+        record: &mut Record,
+    ) {
+        let (gateway, Some(before)) = (&self.session.gateway, body.bytes().cloned()) else { return };
+        if !is_asked(gateway, &self.snapshot) {
+            return;
+        }
+        let shortened = Box::pin(shorten(gateway, &self.snapshot, model_request, &before)).await;
+        let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
+        record.results_shortened(told, sum);
+        if let Some(edited) = edited {
+            describe(&mut parts.headers, edited.len());
+            body.replace(edited);
+            model_request.is_edited = true;
+        }
+    }
+}
+
+/// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.
+pub(super) fn is_asked(gateway: &Gateway, snapshot: &Snapshot) -> bool {
+    let policy = snapshot.policy();
+    !gateway.shortened.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
+}
+
+/// Shortens the results of a request; none where there is nothing to say.
+pub(super) async fn shorten(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    asked: &ModelRequest,
+    body: &Bytes,
+) -> Option<ShortenedRequest> {
+    if asked.facts.is_attested {
+        return None;
+    }
+    let evidence = snapshot.evidence.as_ref();
+    let edits = planned(gateway, snapshot, asked, body)?;
+    let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
+    let kept = match evidence {
+        Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
+        Some(_) | None => Vec::new(),
+    };
+    let mut kept = kept.into_iter();
+    let mut outcome = Outcome::default();
+    for edit in edits {
+        match edit.change {
+            PlannedChange::Cut { left, note } => match kept.next() {
+                Some(Ok(kept)) => outcome.cut(gateway, edit.range, (&edit.before, left), (kept.id, note)),
+                Some(Err(why)) => outcome.left(gateway, &edit.before, why.word()),
+                None => outcome.left(gateway, &edit.before, NO_EVIDENCE),
+            },
+            PlannedChange::Refer { reference } => {
+                outcome.referred(gateway, edit.range, &edit.before, reference);
+            }
+            PlannedChange::Leave(why) => outcome.left(gateway, &edit.before, why),
+        }
+    }
+    outcome.conclude(body)
+}
+
+/// Why a result is left where the gateway keeps no evidence.
+const NO_EVIDENCE: &str = "no-evidence";
+
+/// The edits of a request, before anything is kept.
+fn planned(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    asked: &ModelRequest,
+    body: &Bytes,
+) -> Option<Vec<PlannedEdit>> {
+    let policy = snapshot.policy();
+    let (adapter, head, limits) = (asked.adapter, asked.asked(), snapshot.json_limits());
+    let asked = AskedRequest { adapter, head, body, limits, terms: &**policy };
+    let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
+    let conversations = &gateway.shortened.conversations;
+    request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())
+}
+
+impl Places for Evidence {
+    fn place(&self, text: &str) -> String {
+        self.place(EvidenceId::of(text))
+    }
+
+    fn is_named_in(&self, input: &str) -> bool {
+        self.is_named_in(input)
+    }
+}
+
+/// The edits of a request that are made, and what is told of them.
+#[derive(Default)]
+struct Outcome {
+    changes: Vec<(Range<usize>, String)>,
+    told: Vec<Transform>,
+    compressed: usize,
+    repeated: usize,
+    left: usize,
+    before: usize,
+    after: usize,
+}
+
+impl Outcome {
+    fn cut(
+        &mut self,
+        gateway: &Gateway,
+        range: Range<usize>,
+        (before, left): (&str, String),
+        (id, note): (EvidenceId, CutNote),
+    ) {
+        self.compressed += 1;
+        let CutNote { lines, lines_out, diagnostics } = note;
+        let detail =
+            || format!("evidence {id}, {lines_out} of {lines} lines left out, {diagnostics} diagnostics");
+        self.change(gateway, range, (before, left), (Shortened::Compressed, &detail));
+    }
+
+    fn referred(&mut self, gateway: &Gateway, range: Range<usize>, before: &str, reference: String) {
+        self.repeated += 1;
+        self.change(
+            gateway,
+            range,
+            (before, reference),
+            (Shortened::Repeated, &|| "stands above".to_owned()),
+        );
+    }
+
+    fn change(
+        &mut self,
+        gateway: &Gateway,
+        range: Range<usize>,
+        (before, after): (&str, String),
+        (how, detail): (Shortened, &dyn Fn() -> String),
+    ) {
+        self.before += before.len();
+        self.after += after.len();
+        if gateway.shortened.is_new(before, how) {
+            gateway.metrics.tool_output(how, "", before.len(), after.len());
+            self.told.push(Transform {
+                before: Some(extent(before)),
+                after: Some(extent(&after)),
+                ..Transform::new(how.as_str(), Some(detail()))
+            });
+        }
+        self.changes.push((range, after));
+    }
+
+    fn left(&mut self, gateway: &Gateway, text: &str, why: &'static str) {
+        self.left += 1;
+        if gateway.shortened.is_new(text, Shortened::Left) {
+            gateway.metrics.tool_output(Shortened::Left, why, text.len(), text.len());
+            self.told.push(Transform {
+                before: Some(extent(text)),
+                ..Transform::new(Shortened::Left.as_str(), Some(why.to_owned()))
+            });
+        }
+    }
+
+    fn conclude(self, body: &Bytes) -> Option<ShortenedRequest> {
+        let Self { changes, told, compressed, repeated, left, before, after } = self;
+        if compressed + repeated + left == 0 {
+            return None;
+        }
+        let words = format!(
+            "{compressed} compressed, {repeated} repeated, {left} left: {before} bytes became {after}"
+        );
+        let sum = (!changes.is_empty()).then(|| Transform::new(SUM, Some(words)));
+        let changes: Vec<(Range<usize>, &str)> =
+            changes.iter().map(|(range, text)| (range.clone(), text.as_str())).collect();
+        let body = (!changes.is_empty()).then(|| Bytes::from(plan::apply(body, &changes)));
+        Some(ShortenedRequest { body, told, sum })
+    }
+}
+
+/// The kind of the transform that sums up what became of a request's results.
+const SUM: &str = "tool-outputs";
+
+fn extent(text: &str) -> Extent {
+    let (bytes, tokens) = (text.len() as u64, (text.len() / TOKEN) as u64);
+    Extent { sha256: sha256_hex(text.as_bytes()), bytes, tokens: Some(tokens) }
+}

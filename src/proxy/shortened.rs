@@ -1,0 +1,55 @@
+//! What the gateway remembers of results of tools that it shortened: the settings of conversations, and which texts were
+//! told of.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+use quick_cache::sync::Cache;
+
+use crate::policy::tool_outputs::ToolOutputs;
+use crate::tool_output::Shortened;
+use crate::tool_output::conversations::Conversations;
+
+/// How many texts are remembered that were told of.
+const MOST_TOLD: usize = 65_536;
+
+/// The memory of one gateway.
+pub(crate) struct ShortenedTexts {
+    pub(crate) conversations: Conversations<ToolOutputs>,
+    /// By a hash that nobody else can make.
+    told: Cache<u128, ()>,
+    seeds: [RandomState; 2],
+}
+
+impl ShortenedTexts {
+    /// `first`: the settings with which the gateway starts.
+    pub(crate) fn new(first: Option<Arc<ToolOutputs>>) -> Self {
+        let seeds = [RandomState::default(), RandomState::default()];
+        Self { conversations: Conversations::new(first), told: Cache::new(MOST_TOLD), seeds }
+    }
+
+    /// Whether a text was not told of yet; from then on it was.
+    pub(crate) fn is_new(&self, text: &str, how: Shortened) -> bool {
+        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((how, text))));
+        let key = one << 64 | other;
+        let is_new = self.told.get(&key).is_none();
+        if is_new {
+            self.told.insert(key, ());
+        }
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_told_of_once_for_each_that_became_of_it() {
+        let texts = ShortenedTexts::new(None);
+        assert!(texts.is_new("a", Shortened::Compressed));
+        assert!(!texts.is_new("a", Shortened::Compressed));
+        assert!(texts.is_new("a", Shortened::Left) && texts.is_new("b", Shortened::Compressed));
+    }
+}
