@@ -174,8 +174,9 @@ fn index(source: &impl Source) -> Value {
         questions["POST /mcp"] = json!("the same as tools of the Model Context Protocol");
     }
     if access != EvidenceAccess::None {
-        questions["GET /evidence/ID?from=&to=&match="] =
-            json!("a tool result that was cut: all of it, lines from and to, those that contain a text");
+        questions["GET /evidence/ID"] = json!(
+            "all of a tool result that was cut; ?from=, ?to= and ?match= choose lines by number and by a text in them"
+        );
     }
     if explains == Explain::Policy {
         questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");

@@ -113,12 +113,10 @@ impl Keeper {
                 let _ = reply.send(outcomes);
             }
             Work::Read(id, reply) => {
-                let text = self.read(id).unwrap_or_else(|error| {
-                    tracing::warn!(%error, %id, "kept evidence cannot be read");
-                    None
-                });
+                let read = self.read(id);
+                self.note(read.as_ref().err());
                 drop(counted);
-                let _ = reply.send(text);
+                let _ = reply.send(read.unwrap_or_default());
             }
             Work::List(reply) => {
                 let opened = self.open().map(drop);
