@@ -136,6 +136,13 @@ fn evidence_needs_a_directory_and_is_off_where_nothing_is_written() {
 }
 
 #[test]
+fn the_gateways_own_name_is_no_upstream() {
+    let refused =
+        refused("listeners: {reverse: [{address: '127.0.0.1:0', upstream: 'http://postern.internal'}]}");
+    assert!(refused[0].contains("answers at postern.internal itself"), "{refused:#?}");
+}
+
+#[test]
 fn a_ledger_needs_a_file_and_room() {
     let problems = refused("ledger: {maxBytes: 1MiB}");
     assert_eq!(problems.len(), 2, "{problems:#?}");

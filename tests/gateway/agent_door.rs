@@ -99,9 +99,8 @@ fn a_policy_that_says_none_leaves_nothing_at_the_name() {
     assert!(!refusal.text().contains("Ask: "), "{}", refusal.text());
     assert!(gateway.agent().connect("postern.internal:80").is_err());
     let synthetic = gateway.resolver().address("postern.internal");
-    let mut connection = gateway.agent().connect(&format!("{synthetic}:80")).unwrap();
-    connection.send("GET / HTTP/1.1\r\nHost: postern.internal\r\n\r\n");
-    connection.read_answer().assert_refused(403, "postern/builtin/default-deny");
+    let refusal = gateway.agent().connect(&format!("{synthetic}:80")).err().unwrap();
+    refusal.assert_refused(403, "postern/builtin/default-deny");
 }
 
 #[test]
@@ -109,7 +108,7 @@ fn a_policy_that_names_the_gateways_own_name_is_refused_with_its_place() {
     for spec in [
         "destinations: [{name: own, hosts: [Postern.internal.], action: Tunnel}]",
         "credentials: [{name: key, hosts: [postern.internal], source: {fromEnv: KEY}}]",
-        "routes: [{name: r, hosts: [postern.internal], models: ['*'], to: [m]}]",
+        "routes: [{name: r, match: {hosts: [postern.internal], models: [x]}, to: [m]}]",
         "dataLoss: {home: [{detector: github-token, hosts: [postern.internal]}]}",
     ] {
         let said = under(spec).run(&["gateway", "--config", "settings.yaml", "--check"]);

