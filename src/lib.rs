@@ -2,7 +2,7 @@
 //!
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`id`], [`decision`], [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`], [`dlp`], `sarif`, [`stats`], [`tool_output`], [`trial`].
-//! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`ledger`], [`telemetry`], [`admin`],
+//! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`evidence`], [`ledger`], [`telemetry`], [`admin`],
 //! `page`, [`drain`], [`dns`], [`proxy`].
 //! What operates Postern in a cluster, behind the feature `operator`: `api`, `operator`; [`pod`] is what it and the
 //! gateway of a pod agree on.
@@ -54,6 +54,7 @@ mod bind;
 mod capacity;
 pub mod config;
 pub mod drain;
+pub mod evidence;
 pub mod ledger;
 mod page;
 mod route;

@@ -120,6 +120,14 @@ pub const LEDGER_DIRECTORY: &str = "/var/lib/postern";
 /// The most bytes that the ledger of this pod may have: the volume was made for them.
 pub const LEDGER_BYTES_VARIABLE: &str = "POSTERN_LEDGER_BYTES";
 
+/// An emptyDir that the gateway writes, with the tool results that were cut out of requests; a sibling of
+/// [`LEDGER_DIRECTORY`], so that neither is inside of the other.
+pub const EVIDENCE_DIRECTORY: &str = "/var/lib/postern-evidence";
+/// The same volume in the agent's containers, for reading alone.
+pub const AGENT_EVIDENCE_DIRECTORY: &str = "/run/postern/evidence";
+/// The most bytes of tool results that this pod may have: the volume was made for them.
+pub const EVIDENCE_BYTES_VARIABLE: &str = "POSTERN_EVIDENCE_BYTES";
+
 /// Variables of the gateway's container, from the downward API.
 pub const POD_NAME_VARIABLE: &str = "POSTERN_POD";
 pub const POD_NAMESPACE_VARIABLE: &str = "POSTERN_NAMESPACE";

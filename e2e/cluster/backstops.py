@@ -10,7 +10,7 @@ from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
 from checks import Checks, at, is_refused, named
-from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, plain
+from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, keeping_results, plain
 from steps import Step
 from waiting import PATIENCE, becomes
 
@@ -37,14 +37,14 @@ def refuse_what_they_must(_stage, step):
     checks = Checks(step, api)
     try:
         prepare(api)
-        for section in (owned, rights, ending_namespace, shape, fields, containers, users, secrets, running, stolen_token, connections, pod_security):
+        for section in (owned, rights, ending_namespace, shape, fields, containers, users, secrets, running, stolen_token, connections, pod_security, results):
             section(checks)
     finally:
         clean(api)
 
 
-def rendered():
-    """Policies and what the operator may do, as the chart writes them."""
+def rendered(*more):
+    """Policies and what the operator may do, as the chart writes them, with `more` values."""
     shown = [f"templates/backstops/{path.name}" for path in sorted((CHART / "templates" / "backstops").glob("*.yaml"))]
     shown += ["templates/operator/rbac.yaml", "templates/operator/service-account.yaml"]
     options = [option for template in shown for option in ("--show-only", template)]
@@ -57,6 +57,7 @@ def rendered():
         SYSTEM,
         "--set",
         f"injection.hostPaths={{{HOST_PATH}}},gateway.env[0].name={TRACES['name']},gateway.env[0].value={TRACES['value']}",
+        *(option for value in more for option in ("--set", value)),
     ]
     return subprocess.run([*command, *options], check=True, capture_output=True).stdout
 
@@ -74,7 +75,7 @@ def prepare(api):
     for name, labels in ((SYSTEM, {}), (LABELLED, {"postern.dev/injection": "enabled"}), (OTHER, {}), (ENDING, {})):
         if api.ask("GET", f"/api/v1/namespaces/{name}")[0] == 404:
             api.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
-    subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=rendered(), check=True, capture_output=True)
+    apply(rendered())
     for kind in ("Mutating", "Validating"):
         path = f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations"
         api.ask("DELETE", f"{path}/postern")
@@ -95,6 +96,10 @@ def prepare(api):
     written = lambda: all(api.ask(*ask, as_user=OPERATOR)[0] < 300 for ask in writes("?dryRun=All&fieldManager=a"))
     if not becomes(written, PATIENCE):
         raise RuntimeError(f"after {PATIENCE} s the operator may still not write what is its own")
+
+
+def apply(manifests):
+    subprocess.run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-"], input=manifests, check=True, capture_output=True)
 
 
 def violations():
@@ -733,6 +738,33 @@ def pod_security(checks):
 
         what = f"Pod Security {level} {'admits' if right else 'refuses'} an injected pod"
         checks.expect(becomes(judged, PATIENCE), what, f"not within {PATIENCE} s")
+
+
+def results(checks):
+    """Kept tool results: the gateway writes them, agents read them, and nothing else of the volume is anybody's (threat O2)."""
+    good = keeping_results(guarded(image()))
+    refuse, admit = functools.partial(create, checks, "postern-shape"), functools.partial(create, checks, None)
+    refuse("a volume for tool results where none are kept", good)
+    apply(rendered("gateway.evidence.enabled=true"))
+    asked = lambda pod: checks.api.ask("POST", at(LABELLED, "pods", more="?dryRun=All"), pod)
+    knows = lambda: is_refused("postern-shape", *asked(guarded(image()))) and asked(good)[0] < 300
+    if not becomes(knows, PATIENCE):
+        raise RuntimeError(f"after {PATIENCE} s the API server still does not hold to the policies of kept tool results")
+    admit("a pod that keeps tool results", good)
+    refuse("a pod without a volume for them", guarded(image()))
+    gateway, volume = "spec/initContainers/1", len(good["spec"]["volumes"]) - 1
+    refuse("a gateway that does not mount it", changed(good, f"{gateway}/volumeMounts/9", None))
+    refuse("a gateway that mounts it elsewhere", changed(good, f"{gateway}/volumeMounts/9/mountPath", "/var/lib/postern/evidence"))
+    refuse("a gateway that is not told how large it may become", changed(good, f"{gateway}/env/{len(FIELDS) + 2}", None))
+    refuse("a size that is none", changed(good, f"{gateway}/env/{len(FIELDS) + 2}/value", "all"))
+    node = {"name": "postern-evidence", "hostPath": {"path": HOST_PATH}}
+    refuse("tool results on the node", changed(good, f"spec/volumes/{volume}", node))
+    refuse = functools.partial(create, checks, "postern-containers")
+    agent = "spec/containers/0/volumeMounts/1"
+    refuse("tool results that the agent writes", changed(good, f"{agent}/readOnly", None))
+    refuse("tool results elsewhere", changed(good, f"{agent}/mountPath", "/results"))
+    refuse("a part of the tool results", changed(good, f"{agent}/subPath", "x"))
+    refuse("the ledger in their place", changed(good, f"{agent}/name", "postern-ledger"))
 
 
 def bounded(**metadata):

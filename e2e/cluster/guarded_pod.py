@@ -13,6 +13,7 @@ FIELDS = {
     "POSTERN_NODE": "spec.nodeName",
     "POSTERN_NODE_ADDRESSES": "status.hostIPs",
 }
+EVIDENCE = {"name": "POSTERN_EVIDENCE_BYTES", "value": str(256 << 20)}
 LEDGER, ROOM = "/var/lib/postern", {"name": "POSTERN_LEDGER_BYTES", "value": str(256 << 20)}
 LIBRARY = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "seccompProfile": {"type": "RuntimeDefault"}}
 
@@ -40,6 +41,14 @@ def guarded(image, name="agent", **metadata):
         {"name": "postern-ledger", "emptyDir": {"sizeLimit": "320Mi"}},
     ]
     return pod
+
+
+def keeping_results(pod):
+    """The same where the chart's gateway.evidence is enabled."""
+    pod = changed(pod, "spec/volumes/+", {"name": "postern-evidence", "emptyDir": {"sizeLimit": "320Mi"}})
+    pod = changed(pod, "spec/containers/0/volumeMounts/+", mount("evidence", "/run/postern/evidence"))
+    pod = changed(pod, "spec/initContainers/1/volumeMounts/+", {"name": "postern-evidence", "mountPath": "/var/lib/postern-evidence"})
+    return changed(pod, "spec/initContainers/1/env/+", EVIDENCE)
 
 
 def redirect(image):

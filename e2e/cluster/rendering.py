@@ -99,6 +99,7 @@ MATRIX = {
         "injection": {"logLevels": ["info", "debug"]},
         "rbac": {"secretNamespaces": ["agents"], "sourceNamespaces": ["keys"]},
     },
+    "tool results that are kept": {"gateway": {"evidence": {"enabled": True, "maxAge": "1h", "maxBytes": "64MiB", "mcp": True}}},
     "without backstops": {"backstops": {"enabled": False}},
     "port-forward allowed": {"backstops": {"denyPortForward": False}, "webhook": {"excludedNamespaces": ["legacy"], "timeoutSeconds": 5}},
 }
@@ -112,6 +113,7 @@ REFUSED = [
     ("a proxy by TLS", {"gateway": {"upstream": {"proxy": {"url": "https://proxy.example"}}}}, NEWEST, "/gateway/upstream/proxy/url"),
     ("a limit that does not exist", {"gateway": {"limits": {"requestBody": "1MiB"}}}, NEWEST, "'requestBody' not allowed"),
     ("a timeout without its unit", {"gateway": {"timeouts": {"sniff": "5"}}}, NEWEST, "/gateway/timeouts/sniff"),
+    ("an age of tool results without its unit", {"gateway": {"evidence": {"maxAge": "1"}}}, NEWEST, "/gateway/evidence/maxAge"),
     ("a webhook that may take a minute", {"webhook": {"timeoutSeconds": 60}}, NEWEST, "/webhook/timeoutSeconds"),
     ("agents beside the operator", {"networkPolicy": {"agents": {"namespaces": [NAMESPACE]}}}, NEWEST, "agents do not run there"),
     ("a bound of a device", {"gateway": {"resourceBounds": {"most": {"gpu": 1}}}}, NEWEST, "invalid propertyName 'gpu'"),

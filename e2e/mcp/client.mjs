@@ -1,6 +1,6 @@
-// An official client of TypeScript asks the gateway's tools: node client.mjs REVISION EVENT; prints what it was answered.
+// An official client of TypeScript asks the gateway's tools: node client.mjs REVISION EVENT ID; prints what it was answered.
 
-const [revision, event] = process.argv.slice(2);
+const [revision, event, id] = process.argv.slice(2);
 const url = new URL("http://postern.internal/mcp");
 const OLD = revision === "2025-06-18";
 
@@ -21,10 +21,10 @@ async function connected() {
   return [client, client.getNegotiatedProtocolVersion()];
 }
 
-async function called(client, name, input) {
+async function called(client, name, input, read = JSON.parse) {
   try {
     const { content, isError } = await client.callTool({ name, arguments: input });
-    return isError ? { wrong: content[0].text } : JSON.parse(content[0].text);
+    return isError ? { wrong: content[0].text } : read(content[0].text);
   } catch (error) {
     return { error: error.code };
   }
@@ -39,6 +39,9 @@ const told = {
   permissions: await called(client, "list_permissions", {}),
   allowed: await called(client, "check_action", { url: "https://api.example.com/v1", method: "POST" }),
   denied: await called(client, "check_action", { tool: "Bash", input: { command: "rm -rf /" } }),
+  kept: await called(client, "read_evidence", { id }, String),
+  found: await called(client, "read_evidence", { id, match: "second", from: 1, to: 2 }, String),
+  missing: await called(client, "read_evidence", { id: "0".repeat(20) }, String),
   unknown: await called(client, "other", {}),
   wrong: await called(client, "check_action", {}),
 };

@@ -6,6 +6,7 @@ Both reach them as an agent does, through the explicit proxy; in front of it sta
 says 429, as a client in no hurry would.
 """
 
+import hashlib
 import http.client
 import http.server
 import json
@@ -42,6 +43,11 @@ spec:
 # What the suite asks of servers that have nothing but tools: the others are about prompts, resources and tools of its own.
 SCENARIOS = {"2025-11-25": ["server-initialize", "ping", "tools-list"], "2026-07-28": ["server-stateless", "tools-list"]}
 REVISIONS = {"2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25", "2026-07-28": "2026-07-28", "auto": "2026-07-28"}
+
+
+# A tool result that a gateway before this one has kept.
+KEPT = "first line\nsecond line, \u00e9 <b>\n"
+KEPT_ID = hashlib.sha256(KEPT.encode()).hexdigest()[:20]
 
 
 class Patient(http.server.BaseHTTPRequestHandler):
@@ -88,7 +94,10 @@ class Door:
         self.packages = Packages(HERE, TARGET / "e2e-mcp")
         self.gateway = GatewayProcess(postern, directory)
         Authority(directory, "upstream", "Upstreams of the mcp suite")
-        self.gateway.configure(POLICY, {"explicit": {"address": "127.0.0.1:0"}}, {})
+        (directory / "evidence").mkdir()
+        (directory / "evidence" / f"{KEPT_ID}.txt").write_text(KEPT)
+        evidence = {"directory": "evidence", "mcp": True}
+        self.gateway.configure(POLICY, {"explicit": {"address": "127.0.0.1:0"}}, {}, evidence=evidence)
         self.gateway.start()
         self.relay = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Patient)
         self.relay.gateway = self.gateway.address
@@ -135,13 +144,16 @@ def conforms(revision, scenario, door, step):
 
 
 def answers(revision, agreed, door, step):
-    status, printed, said = door.node(door.client, revision, door.denied())
+    status, printed, said = door.node(door.client, revision, door.denied(), KEPT_ID)
     if status != 0:
         raise RuntimeError(said[-2000:])
     told = json.loads(printed)
     step.check("the revision is agreed on", told["agreed"] == agreed, told["agreed"])
     step.check("the server says its name", told["server"] == "postern", told["server"])
-    step.check("the tools are listed", told["tools"] == ["explain_denial", "list_permissions", "check_action"], told["tools"])
+    step.check("the tools are listed", told["tools"] == ["explain_denial", "list_permissions", "check_action", "read_evidence"], told["tools"])
+    step.check("a kept tool result is read", told["kept"] == KEPT, told["kept"])
+    step.check("lines of it are found", told["found"] == "2: second line, \u00e9 <b>\n", told["found"])
+    step.check("one that is not kept is an error of the tool", "wrong" in told["missing"], told["missing"])
     step.check("a denial is explained", told["denial"].get("rule") == "postern/builtin/default-deny", told["denial"])
     step.check("permissions are listed", told["permissions"]["destinations"][0]["hosts"] == ["api.example.com"], told["permissions"])
     step.check("what would pass is told without why", told["allowed"] == {"verdict": "Allow"}, told["allowed"])
@@ -153,6 +165,11 @@ def answers(revision, agreed, door, step):
 
 def refuses(door, step):
     """A judge that finds nothing must be one that could."""
+    settings = json.loads(door.gateway.settings.read_text())
+    del settings["evidence"]
+    written = door.gateway.settings.with_suffix(".new")
+    written.write_text(json.dumps(settings))
+    written.replace(door.gateway.settings)
     door.gateway.apply(POLICY.replace("explain: Policy", "explain: None"))
     checks = door.judged("2025-11-25", "tools-list")
     step.check("where nothing may be asked the suite says so", any(check["status"] == "FAILURE" for check in checks), checks)

@@ -1,19 +1,24 @@
-//! Answers what an agent asks at the gateway's own name: why something was denied, and what the policies name. Pure.
+//! Answers what an agent asks at the gateway's own name: why something was denied, what the policies name, and what was cut
+//! out of its requests. Pure.
 
 pub mod denials;
+pub mod evidence;
 pub mod mcp;
 pub mod permissions;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::Id;
+use crate::evidence::id::EvidenceId;
 use crate::policy::document::Explain;
 use crate::policy::explain::ShownDecision;
 use denials::Denial;
+use evidence::{EvidenceAccess, Lines, MOST_EXCERPT, NotTold, excerpt};
 use mcp::Action;
 
 /// The longest body that is read, in bytes.
@@ -28,6 +33,7 @@ pub struct Question<'a> {
     pub method: &'a str,
     /// Without the query.
     pub path: &'a str,
+    pub query: Option<&'a str>,
     pub headers: &'a HeaderMap,
     pub body: Body<'a>,
 }
@@ -40,10 +46,11 @@ pub enum Body<'a> {
     TooLong,
 }
 
-/// An answer, in JSON.
+/// An answer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
+    pub content_type: &'static str,
     /// The `Allow` of a 405.
     pub allow: Option<&'static str>,
     /// Empty where there is none.
@@ -66,6 +73,15 @@ pub trait Source {
     /// # Errors
     /// The action has a mistake, in words.
     fn check(&self, action: &Action) -> Result<ShownDecision, String>;
+
+    /// How texts that were cut out of requests may be read.
+    fn evidence_access(&self) -> EvidenceAccess;
+
+    /// The text that [`wanted_evidence`] named.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn evidence(&self, id: EvidenceId) -> Result<Arc<str>, NotTold>;
 }
 
 /// Whether the body of a question is read.
@@ -74,6 +90,27 @@ pub fn has_body(method: &str, path: &str, headers: &HeaderMap) -> bool {
 }
 
 const MCP: &str = "/mcp";
+const EVIDENCE: &str = "/evidence/";
+const WHY: &str = "/why/";
+
+/// The text that has to be read before the question can be answered.
+pub fn wanted_evidence(question: &Question<'_>, access: EvidenceAccess) -> Option<EvidenceId> {
+    if access == EvidenceAccess::None || question.headers.contains_key(header::ORIGIN) {
+        return None;
+    }
+    match (question.method, question.path, question.body) {
+        ("POST", MCP, Body::Whole(body)) if access == EvidenceAccess::ToolToo => {
+            mcp::wanted_evidence(question.headers, body)
+        }
+        ("GET" | "HEAD", path, _) => EvidenceId::parse(path.strip_prefix(EVIDENCE)?),
+        _ => None,
+    }
+}
+
+/// Whether there are tools.
+fn has_tools(source: &impl Source) -> bool {
+    source.explains() != Explain::None || source.evidence_access() == EvidenceAccess::ToolToo
+}
 
 /// Answers a question.
 pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
@@ -82,31 +119,65 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
     }
     let is_read = matches!(question.method, "GET" | "HEAD");
     match question.path {
-        "/" if is_read => Answer::of(200, &index(source.explains())),
+        "/" if is_read => Answer::of(200, &index(source)),
         "/policy" if is_read && source.explains() == Explain::Policy => {
             Answer::of(200, &source.permissions())
         }
         "/policy" if is_read => Answer::error(403, "The policies of this pod do not say explain: Policy"),
         "/" | "/policy" => Answer::wrong_method("GET, HEAD"),
-        MCP => match question.body {
+        MCP if has_tools(source) => match question.body {
             _ if question.method != "POST" => Answer::wrong_method("POST"),
             Body::Whole(body) => mcp::answer(question.headers, body, source),
             Body::TooLong => mcp::too_long(),
         },
-        path => match path.strip_prefix("/why/") {
-            Some(event) if is_read => why(event, source),
-            Some(_) => Answer::wrong_method("GET, HEAD"),
-            None => Answer::error(404, "Nothing is served here; GET / says what is"),
+        path if path.starts_with(WHY) || path.starts_with(EVIDENCE) => match path.strip_prefix(WHY) {
+            _ if !is_read => Answer::wrong_method("GET, HEAD"),
+            Some(_) if source.explains() == Explain::None => Answer::error(403, NOTHING_EXPLAINED),
+            Some(event) => why(event, source),
+            None => kept(path.strip_prefix(EVIDENCE).unwrap_or_default(), question.query, source),
         },
+        _ => Answer::error(404, "Nothing is served here; GET / says what is"),
+    }
+}
+
+/// Answers with a kept text, whole or those lines of it that are asked for.
+fn kept(id: &str, query: Option<&str>, source: &impl Source) -> Answer {
+    let Some(id) = EvidenceId::parse(id).filter(|_| source.evidence_access() != EvidenceAccess::None) else {
+        return Answer::error(404, evidence::UNKNOWN);
+    };
+    let lines = match Lines::of_query(query.unwrap_or_default()) {
+        Ok(lines) => lines,
+        Err(why) => return Answer::error(400, why),
+    };
+    let text = match source.evidence(id) {
+        Ok(text) => text,
+        Err(why) => return Answer::error(why.status(), why.words()),
+    };
+    let told = match &lines {
+        None => Ok((*text).to_owned()),
+        Some(lines) => excerpt(&text, lines, MOST_EXCERPT),
+    };
+    match told {
+        Ok(body) => Answer { status: 200, content_type: "text/plain; charset=utf-8", allow: None, body },
+        Err(why) => Answer::error(400, &why),
     }
 }
 
 /// What is served.
-fn index(explains: Explain) -> Value {
-    let mut questions = json!({
-        "GET /why/EVENT": "why the event with this id was denied",
-        "POST /mcp": "the same as tools of the Model Context Protocol",
-    });
+fn index(source: &impl Source) -> Value {
+    let (explains, access) = (source.explains(), source.evidence_access());
+    let mut questions = json!({});
+    if explains != Explain::None {
+        questions["GET /why/EVENT"] = json!("why the event with this id was denied");
+    }
+    if has_tools(source) {
+        questions["POST /mcp"] = json!("the same as tools of the Model Context Protocol");
+    }
+    if access != EvidenceAccess::None {
+        questions["GET /evidence/ID"] = json!(
+            "all of a tool result that was cut; ?from=, ?to= and ?match= choose lines by number and by a text in them"
+        );
+    }
     if explains == Explain::Policy {
         questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");
     }
@@ -125,17 +196,22 @@ fn why(event: &str, source: &impl Source) -> Answer {
     }
 }
 
+/// Why nothing is told of denials.
+const NOTHING_EXPLAINED: &str = "The policies of this pod say explain: None";
+
 const NOT_AN_ID: &str = "This is no id of an event; a refusal and the header x-postern-event have it";
 
 /// Why an event is not known.
 const NOT_A_DENIAL: &str = "No denial with this id is kept: the last 256 since the gateway started are";
+
+const JSON: &str = "application/json";
 
 impl Answer {
     /// An answer with this JSON.
     pub fn of(status: u16, body: &impl Serialize) -> Self {
         // Of plain data no serialisation fails.
         let text = serde_json::to_string(body).unwrap_or_default();
-        Self { status, allow: None, body: plain(&text) + "\n" }
+        Self { status, content_type: JSON, allow: None, body: plain(&text) + "\n" }
     }
 
     /// An error in words.
@@ -184,7 +260,7 @@ mod tests {
     use crate::ledger::fresh_id;
     use denials::Denials;
 
-    struct Known(Denials, Explain);
+    struct Known(Denials, Explain, EvidenceAccess);
 
     impl Source for Known {
         fn explains(&self) -> Explain {
@@ -202,17 +278,25 @@ mod tests {
         fn check(&self, _action: &Action) -> Result<ShownDecision, String> {
             Err("not here".to_owned())
         }
+
+        fn evidence_access(&self) -> EvidenceAccess {
+            self.2
+        }
+
+        fn evidence(&self, id: EvidenceId) -> Result<Arc<str>, NotTold> {
+            if id == EvidenceId::of("kept\n") { Ok("kept\n".into()) } else { Err(NotTold::Unknown) }
+        }
     }
 
     fn known() -> (Known, Id) {
         let (denials, id) = (Denials::default(), fresh_id());
         let decision = Decision::builtin("default-deny", "No rule names\u{202e} <b>\u{7}it</b>");
         denials.keep(Denial::new(id, Kind::Request, &decision, vec!["command".to_owned()]));
-        (Known(denials, Explain::Denials), id)
+        (Known(denials, Explain::Denials, EvidenceAccess::None), id)
     }
 
     fn question<'a>(method: &'a str, path: &'a str, headers: &'a HeaderMap) -> Question<'a> {
-        Question { method, path, headers, body: Body::Whole(b"") }
+        Question { method, path, query: None, headers, body: Body::Whole(b"") }
     }
 
     fn asked(method: &str, path: &str) -> Answer {
@@ -236,7 +320,7 @@ mod tests {
     #[test]
     fn the_policies_are_told_where_they_say_so_and_nowhere_else() {
         for (explains, status) in [(Explain::Denials, 403), (Explain::Policy, 200)] {
-            let known = Known(Denials::default(), explains);
+            let known = Known(Denials::default(), explains, EvidenceAccess::None);
             let ask = |path| answer(&question("GET", path, &HeaderMap::new()), &known);
             let told = ask("/policy");
             assert_eq!(told.status, status);
@@ -265,6 +349,39 @@ mod tests {
             assert_eq!(answer.allow.is_some(), status == 405, "{method} {path}");
             assert!(answer.body.contains("error"), "{method} {path}");
         }
+    }
+
+    #[test]
+    fn a_kept_text_is_told_as_it_is_whatever_the_policies_explain() {
+        let path = format!("/evidence/{}", EvidenceId::of("kept\n"));
+        let ask = |access, path: &str| {
+            let known = Known(Denials::default(), Explain::None, access);
+            let (headers, wanted) =
+                (HeaderMap::new(), path.strip_prefix(EVIDENCE).and_then(EvidenceId::parse));
+            let question = question("GET", path, &headers);
+            assert_eq!(wanted_evidence(&question, access), wanted.filter(|_| access != EvidenceAccess::None));
+            answer(&question, &known)
+        };
+        let told = ask(EvidenceAccess::Http, &path);
+        assert_eq!((told.status, told.body.as_str()), (200, "kept\n"));
+        assert_eq!(told.content_type, "text/plain; charset=utf-8");
+        for path in [
+            "/evidence/e3b0c44298fc1c149afb",
+            "/evidence/",
+            "/evidence/../why/x",
+            "/evidence/e3b0c44298fc1c149afb.txt",
+            "/evidence/E3B0C44298FC1C149AFB",
+        ] {
+            assert_eq!(ask(EvidenceAccess::Http, path).status, 404, "{path}");
+        }
+        assert_eq!(ask(EvidenceAccess::None, &path).status, 404);
+        assert_eq!(ask(EvidenceAccess::Http, "/why/01a2008d-0000-7000-8000-000000000000").status, 403);
+        assert_eq!(ask(EvidenceAccess::Http, "/mcp").status, 404, "there is no tool");
+        let index = ask(EvidenceAccess::Http, "/").body;
+        assert!(
+            index.contains("/evidence/") && !index.contains("/why/") && !index.contains("/mcp"),
+            "{index}"
+        );
     }
 
     #[test]

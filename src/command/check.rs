@@ -10,12 +10,16 @@ use tracing::Level;
 
 use super::{environment, output, roots};
 use crate::cli::Output;
+use crate::config::evidence::EvidenceSettings;
 use crate::config::ledger::LedgerSettings;
 use crate::config::pod::PolicySettings;
 use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::pod::{LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION};
+use crate::evidence;
+use crate::pod::{
+    EVIDENCE_BYTES_VARIABLE, LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION,
+};
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
 use crate::provider::surface::COMPANIONS;
@@ -127,6 +131,8 @@ fn read_anywhere(
     let checked = Settings::read(config, &environment::variable).and_then(|mut settings| {
         environment::keep_first_roots(&mut settings.upstream.roots_of_environment);
         settings.ledger = settings.ledger.take().and_then(|ledger| in_this_pod(ledger, surroundings));
+        settings.evidence =
+            settings.evidence.take().and_then(|evidence| evidence_of_this_pod(evidence, surroundings));
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
@@ -145,6 +151,18 @@ fn in_this_pod(ledger: LedgerSettings, surroundings: Surroundings) -> Option<Led
     }
     let bytes = environment::variable(LEDGER_BYTES_VARIABLE).and_then(|bytes| bytes.parse().ok());
     Some(ledger.fitting(bytes))
+}
+
+/// The same of kept tool results: without a volume none is kept, and none is cut.
+fn evidence_of_this_pod(evidence: EvidenceSettings, surroundings: Surroundings) -> Option<EvidenceSettings> {
+    if surroundings.kubernetes && evidence.is_a_pods_volume() && !evidence.directory.exists() {
+        tracing::warn!(
+            "this pod has no volume for tool results: none is kept, and none is cut; make the pod anew"
+        );
+        return None;
+    }
+    let bytes = environment::variable(EVIDENCE_BYTES_VARIABLE).and_then(|bytes| bytes.parse().ok());
+    Some(evidence.fitting(bytes))
 }
 
 /// Reads everything that the settings name.
@@ -334,6 +352,12 @@ fn unread_files(settings: &Settings) -> Vec<Problem> {
                 problems.push(Problem::unread(field, format!("{shown} is no directory ({error})"), &error))
             }
         }
+    }
+    if let Some(directory) = settings.evidence.as_ref().map(|evidence| &evidence.directory)
+        && let Err(error) = evidence::check(directory)
+    {
+        let message = format!("{} cannot take files ({error})", directory.display());
+        problems.push(Problem::unread("evidence.directory", message, &error));
     }
     problems
 }

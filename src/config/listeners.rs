@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::dns::DnsSettings;
 use super::value::{self, Written, show, text};
 use crate::file_path::FilePath;
+use crate::name::gateway;
 use crate::name::host::{Authority, Host};
 use crate::policy::address::{POOL, POOL_V6};
 use crate::problem::Problem;
@@ -178,6 +179,9 @@ impl Written for OriginUrl {
             return Err("expected a URL without a path or query".to_owned());
         }
         let authority = Authority::parse(authority).map_err(|error| format!("{authority:?}: {error}"))?;
+        if let Some(name) = authority.host.name() {
+            gateway::refuse_own(name.clone()).map_err(|error| error.to_string())?;
+        }
         let port = authority.port.unwrap_or(if secure { 443 } else { 80 });
         Ok(Self { secure, host: authority.host, port })
     }

@@ -2,6 +2,7 @@
 
 mod directory;
 pub mod dns;
+pub mod evidence;
 pub mod ledger;
 pub mod limits;
 pub mod listeners;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::EvidenceSettings;
 use super::ledger::LedgerSettings;
 use super::limits::{Limits, Timeouts};
 use super::listeners::{Admin, Listeners};
@@ -40,6 +41,8 @@ pub struct Settings {
     pub events: EventSettings,
     /// The file that keeps events and limits; none without it.
     pub ledger: Option<LedgerSettings>,
+    /// Where tool results that are cut out of requests are kept; without it none is cut.
+    pub evidence: Option<EvidenceSettings>,
     pub log: LogSettings,
     pub shutdown: ShutdownSettings,
     pub limits: Limits,
@@ -172,6 +175,7 @@ impl Settings {
             problems.push(Problem::at("listeners", message));
         }
         problems.extend(self.ledger.iter().flat_map(LedgerSettings::mistakes));
+        problems.extend(self.evidence.iter().flat_map(EvidenceSettings::mistakes));
         problems.extend(self.upstream.mistakes());
         problems.extend(self.listeners.shared(&self.admin));
         problems

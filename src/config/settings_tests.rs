@@ -121,6 +121,28 @@ fn all_errors_come_at_once_each_with_its_place() {
 }
 
 #[test]
+fn evidence_needs_a_directory_and_is_off_where_nothing_is_written() {
+    assert!(accepted("").evidence.is_none());
+    let evidence = accepted("evidence: {directory: e}").evidence.unwrap();
+    assert_eq!(&*evidence.directory, Path::new("/etc/postern/e"));
+    assert_eq!((evidence.max_age.as_secs(), evidence.max_bytes, evidence.mcp), (86_400, 256 << 20, false));
+    let refused = refused("evidence:\n  agentPath: e\n  maxAge: 4m\n  maxBytes: 1KiB\n");
+    let starts =
+        ["2:3: evidence.directory: is", "2:14: evidence.agentPath: must", "3:11: evidence.maxAge: must"];
+    for start in starts.into_iter().chain(["4:13: evidence.maxBytes: must"]) {
+        assert!(refused.iter().any(|problem| problem.contains(start)), "{start}: {refused:#?}");
+    }
+    assert_eq!(refused.len(), 4);
+}
+
+#[test]
+fn the_gateways_own_name_is_no_upstream() {
+    let refused =
+        refused("listeners: {reverse: [{address: '127.0.0.1:0', upstream: 'http://postern.internal'}]}");
+    assert!(refused[0].contains("answers at postern.internal itself"), "{refused:#?}");
+}
+
+#[test]
 fn a_ledger_needs_a_file_and_room() {
     let problems = refused("ledger: {maxBytes: 1MiB}");
     assert_eq!(problems.len(), 2, "{problems:#?}");

@@ -1,6 +1,6 @@
 //! The gateway's own name, under which agents ask it: never resolved, dialled or inspected.
 
-use super::host::DnsName;
+use super::host::{DnsName, NameError};
 
 /// The name. `internal` is reserved for private use (ICANN, 2024).
 pub const NAME: &str = "postern.internal";
@@ -8,12 +8,32 @@ pub const NAME: &str = "postern.internal";
 /// Where it says why an event was denied, before the event's id.
 pub const WHY: &str = "http://postern.internal/why/";
 
+/// Where it serves the texts that were cut out of requests, before the id of one.
+pub const EVIDENCE: &str = "http://postern.internal/evidence/";
+
+/// Where a listener that stands for one upstream serves the same, before a path; the upstream never has it.
+pub const BELOW: &str = "/.postern/";
+
 /// The port on which it is served, in plain HTTP.
 pub const PORT: u16 = 80;
 
 /// Whether it is the gateway's own name.
 pub fn is_own(name: &DnsName) -> bool {
     name.as_str() == NAME
+}
+
+/// Refuses the gateway's own name where a rule or a setting names a host: it would hold nowhere, since the gateway answers
+/// there itself.
+///
+/// # Errors
+/// In words.
+pub fn refuse_own(name: DnsName) -> Result<DnsName, NameError> {
+    match is_own(&name) {
+        true => {
+            Err(NameError("the gateway answers at postern.internal itself: no rule can open or close it"))
+        }
+        false => Ok(name),
+    }
 }
 
 #[cfg(test)]

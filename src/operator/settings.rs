@@ -185,9 +185,18 @@ impl Gateway {
     /// The most bytes of the ledger that `settings` put into [`pod::LEDGER_DIRECTORY`]; none where they do not. A mistake in
     /// them is told elsewhere.
     pub fn ledger_bytes(&self) -> Option<u64> {
-        let settings = config::Settings::parse(&self.settings, Path::new(pod::POLICY_DIRECTORY), "");
-        let ledger = settings.ok()?.ledger?;
+        let ledger = self.read_settings()?.ledger?;
         ledger.is_in_a_pods_volume().then_some(ledger.max_bytes)
+    }
+
+    /// The most bytes of the tool results that `settings` keep in [`pod::EVIDENCE_DIRECTORY`]; none where they do not.
+    pub fn evidence_bytes(&self) -> Option<u64> {
+        let evidence = self.read_settings()?.evidence?;
+        evidence.is_a_pods_volume().then_some(evidence.max_bytes)
+    }
+
+    fn read_settings(&self) -> Option<config::Settings> {
+        config::Settings::parse(&self.settings, Path::new(pod::POLICY_DIRECTORY), "").ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use crate::name::gateway;
 use crate::name::host::{DnsName, Host, NameError};
 
 /// What an entry of `hosts` stands for.
@@ -36,12 +37,12 @@ impl Pattern {
             return Err(NameError("a wildcard is `*.` or `**.` before a name, or `**` for every name"));
         }
         if text.is_ascii() {
-            return Host::parse(text).map(|host| match host {
-                Host::Name(name) => Self::Exact(name),
-                Host::Ip(ip) => Self::Ip(ip),
-            });
+            return match Host::parse(text)? {
+                Host::Name(name) => gateway::refuse_own(name).map(Self::Exact),
+                Host::Ip(ip) => Ok(Self::Ip(ip)),
+            };
         }
-        DnsName::parse_written(text).map(Self::Exact)
+        DnsName::parse_written(text).and_then(gateway::refuse_own).map(Self::Exact)
     }
 
     /// Whether the pattern covers this host.
@@ -102,6 +103,16 @@ mod tests {
         assert!(covers("**.openai.com", "a.b.openai.com"));
         for host in ["openai.com", "evilopenai.com", "a.openai.com.evil.com"] {
             assert!(!covers("**.openai.com", host), "{host}");
+        }
+    }
+
+    #[test]
+    fn the_gateways_own_name_cannot_be_written() {
+        for text in ["postern.internal", "Postern.Internal.", "\u{ff30}ostern.internal"] {
+            assert!(Pattern::parse(text).unwrap_err().0.contains("itself"), "{text}");
+        }
+        for text in ["*.internal", "**.internal", "**", "a.postern.internal", "*.postern.internal"] {
+            Pattern::parse(text).unwrap();
         }
     }
 

@@ -14,6 +14,7 @@ use crate::decision::Decision;
 use crate::detection::{CleanTexts, ShownNames};
 use crate::dlp::Search;
 use crate::drain::Drain;
+use crate::evidence::Evidence;
 use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::Policy;
@@ -51,6 +52,8 @@ pub struct Snapshot {
     pub settings: Arc<Settings>,
     pub interception: Interception,
     pub credentials: Arc<Store>,
+    /// Where tool results that are cut out of requests are kept.
+    pub evidence: Option<Evidence>,
     policy: Arc<Policy>,
     /// Made when the first text was searched.
     clean: OnceLock<Arc<CleanTexts>>,
@@ -67,6 +70,7 @@ pub struct SnapshotParts {
     pub policy: Policy,
     pub interception: Interception,
     pub credentials: Arc<Store>,
+    pub evidence: Option<Evidence>,
     pub tls: Arc<UpstreamTls>,
     /// `user:password` for the corporate proxy.
     pub proxy_credentials: Option<String>,
@@ -106,6 +110,7 @@ impl Snapshot {
         Self {
             interception: parts.interception,
             credentials: parts.credentials,
+            evidence: parts.evidence,
             policy: Arc::new(parts.policy),
             clean: OnceLock::new(),
             since: Instant::now(),
@@ -128,6 +133,7 @@ impl Snapshot {
             settings: Arc::clone(&self.settings),
             interception: self.interception.clone(),
             credentials,
+            evidence: self.evidence.clone(),
             policy: Arc::new(policy),
             clean: OnceLock::new(),
             since: Instant::now(),
@@ -241,9 +247,14 @@ impl Snapshot {
         outlook
     }
 
-    /// Whether this is where the gateway itself is asked, and the agent may ask.
+    /// Whether this is where the gateway itself is asked, and there is something that the agent may ask.
     pub(crate) fn serves_own(&self, name: &DnsName, port: u16) -> bool {
-        gateway::is_own(name) && port == gateway::PORT && self.policy.explains() != Explain::None
+        gateway::is_own(name) && port == gateway::PORT && self.answers_here()
+    }
+
+    /// Whether the agent may ask anything.
+    fn answers_here(&self) -> bool {
+        self.policy.explains() != Explain::None || self.evidence.is_some()
     }
 
     /// Where the agent may ask why an event was denied, without the event's id.
@@ -253,11 +264,10 @@ impl Snapshot {
 
     /// The denial of the gateway's own name as a destination, whatever rules say of it.
     fn own_refused(&self) -> Decision {
-        let reason = match self.policy.explains() {
-            Explain::None => "This name is the gateway's own, and it answers nothing here",
-            Explain::Denials | Explain::Policy => {
-                "This name is the gateway's own: it answers plain HTTP on port 80"
-            }
+        let reason = if self.answers_here() {
+            "This name is the gateway's own: it answers plain HTTP on port 80"
+        } else {
+            "This name is the gateway's own, and it answers nothing here"
         };
         Decision::builtin("default-deny", reason)
     }
@@ -279,14 +289,14 @@ impl Snapshot {
         leaves.authority().vouches(&Host::Name(name.clone()), SystemTime::now()).is_ok()
     }
 
-    /// Decides whether the resolver answers a name. A companion's name is answered if the refusal can be shown inside
+    /// Decides whether the resolver answers a name. The gateway's own always is. A companion's name is answered if the refusal can be shown inside
     /// TLS; no name is answered once the policy has expired.
     ///
     /// # Errors
     /// The denial.
     pub fn answers(&self, name: &DnsName) -> Result<(), Decision> {
         if gateway::is_own(name) {
-            return if self.serves_own(name, gateway::PORT) { Ok(()) } else { Err(self.own_refused()) };
+            return Ok(());
         }
         if self.is_expired() {
             return Err(Decision::builtin("expired", EXPIRED));

@@ -39,6 +39,7 @@ pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
         policy: policy(&[spec]),
         interception: Interception::Off,
         credentials: Arc::new(Store::load((&[], &[]), None, &|_| None)),
+        evidence: None,
         tls: Arc::new(UpstreamTls::load(&TlsSettings::default(), &[]).unwrap()),
         proxy_credentials: None,
         own: Vec::new(),

@@ -43,6 +43,7 @@ pub struct Metrics {
     leaf_rejected: IntCounter,
     intercepting: InterceptionMetrics,
     buffered: IntGauge,
+    evidence: IntGauge,
     events: IntCounter,
     events_dropped: IntCounterVec,
     dropped_total: AtomicU64,
@@ -120,6 +121,7 @@ impl Metrics {
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
             intercepting: InterceptionMetrics::new(r)?,
             buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
+            evidence: gauge(r, "postern_evidence_bytes", "Bytes of the tool results that are kept.")?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: counters(
                 r,
@@ -294,6 +296,11 @@ impl Metrics {
     /// Bytes of a body were taken into memory (positive) or let go (negative).
     pub fn buffered(&self, bytes: i64) {
         self.buffered.add(bytes);
+    }
+
+    /// The files of kept tool results take so many bytes.
+    pub fn evidence_bytes(&self, bytes: u64) {
+        self.evidence.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// Events were numbered and given to the sinks.

@@ -1,6 +1,5 @@
 //! The gateway's own name: what an agent may ask there, on which ways in, and what is never told.
 
-use hickory_proto::op::ResponseCode;
 use serde_json::Value;
 
 use super::{INSPECT_API, inspected, inspected_with};
@@ -76,7 +75,7 @@ fn the_gateway_answers_at_its_name_in_absolute_form_inside_connect_and_by_its_sy
 fn the_gateways_name_is_no_destination_whatever_rules_say() {
     for spec in [
         "destinations: [{name: all, hosts: ['**'], action: Tunnel, ports: [80, 443, 8080], protocol: Opaque}]",
-        "destinations: [{name: own, hosts: [postern.internal], action: Inspect, ports: [80, 443, 8080]}]",
+        "destinations: [{name: own, hosts: ['*.internal'], action: Inspect, ports: [80, 443, 8080]}]",
         "enforcement: Audit",
     ] {
         let gateway = under(spec).start();
@@ -99,7 +98,27 @@ fn a_policy_that_says_none_leaves_nothing_at_the_name() {
     refusal.assert_refused(403, "postern/builtin/default-deny");
     assert!(!refusal.text().contains("Ask: "), "{}", refusal.text());
     assert!(gateway.agent().connect("postern.internal:80").is_err());
-    assert_eq!(gateway.resolver().code("postern.internal"), ResponseCode::NXDomain);
+    let synthetic = gateway.resolver().address("postern.internal");
+    let refusal = gateway.agent().connect(&format!("{synthetic}:80")).err().unwrap();
+    refusal.assert_refused(403, "postern/builtin/default-deny");
+}
+
+#[test]
+fn a_policy_that_names_the_gateways_own_name_is_refused_with_its_place() {
+    for spec in [
+        "destinations: [{name: own, hosts: [Postern.internal.], action: Tunnel}]",
+        "credentials: [{name: key, hosts: [postern.internal], source: {fromEnv: KEY}}]",
+        "routes: [{name: r, match: {hosts: [postern.internal], models: [x]}, to: [m]}]",
+        "dataLoss: {home: [{detector: github-token, hosts: [postern.internal]}]}",
+    ] {
+        let said = under(spec).run(&["gateway", "--config", "settings.yaml", "--check"]);
+        assert_eq!(said.status.code(), Some(1), "{spec}");
+        let told = said.stdout + &said.stderr;
+        assert!(
+            told.contains("answers at postern.internal itself") && told.contains("policy.yaml:5:"),
+            "{told}"
+        );
+    }
 }
 
 #[test]

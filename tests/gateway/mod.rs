@@ -6,6 +6,7 @@ mod credentials;
 mod dns;
 mod drain;
 mod events;
+mod evidence;
 mod explicit;
 mod ledger;
 mod limits;

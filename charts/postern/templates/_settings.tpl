@@ -61,6 +61,11 @@
 {{- $_ := set $settings "ledger" (dict
     "path" "/var/lib/postern/ledger.db" "maxAge" .maxAge "maxBytes" .maxBytes "onPressure" .onPressure) -}}
 {{- end }}{{ end -}}
+{{- with $gateway.evidence }}{{ if .enabled -}}
+{{- $_ := set $settings "evidence" (dict
+    "directory" "/var/lib/postern-evidence" "agentPath" "/run/postern/evidence"
+    "maxAge" .maxAge "maxBytes" .maxBytes "mcp" .mcp) -}}
+{{- end }}{{ end -}}
 {{- with $gateway.limits }}{{ $_ := set $settings "limits" . }}{{ end -}}
 {{- with $gateway.timeouts }}{{ $_ := set $settings "timeouts" . }}{{ end -}}
 {{- mergeOverwrite $settings (deepCopy $gateway.settings) | toYaml -}}

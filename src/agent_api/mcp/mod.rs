@@ -13,6 +13,7 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{Answer, Source};
+use crate::evidence::id::EvidenceId;
 use message::{Message, Request, Wrong};
 use revision::Revision;
 
@@ -24,8 +25,16 @@ const INSTRUCTIONS: &str = "The gateway through which this agent's traffic leave
 pub fn answer(headers: &HeaderMap, body: &[u8], source: &impl Source) -> Answer {
     match respond(headers, body, source) {
         Ok(Some(answer)) => Answer::of(200, &answer),
-        Ok(None) => Answer { status: 202, allow: None, body: String::new() },
+        Ok(None) => Answer { status: 202, content_type: super::JSON, allow: None, body: String::new() },
         Err(wrong) => wrong.into_answer(),
+    }
+}
+
+/// The text that a call of `read_evidence` in this body needs.
+pub fn wanted_evidence(headers: &HeaderMap, body: &[u8]) -> Option<EvidenceId> {
+    match message::read(headers, body) {
+        Ok(Message::Request(request)) => tools::wanted_evidence(&request),
+        Ok(Message::Notification) | Err(_) => None,
     }
 }
 
@@ -63,7 +72,7 @@ fn handshake(request: &Request, source: &impl Source) -> Result<Value, Wrong> {
             "instructions": INSTRUCTIONS,
         })),
         "ping" => Ok(json!({})),
-        "tools/list" => tools::list(request, source.explains()),
+        "tools/list" => tools::list(request, source),
         "tools/call" => tools::call(request, source),
         other => Err(Wrong::new(200, message::METHOD_NOT_FOUND, unknown(other))),
     }
@@ -77,7 +86,7 @@ fn stateless(request: &Request, source: &impl Source) -> Result<Value, Wrong> {
             "capabilities": {"tools": {}},
             "instructions": INSTRUCTIONS,
         }),
-        "tools/list" => tools::list(request, source.explains())?,
+        "tools/list" => tools::list(request, source)?,
         "tools/call" => tools::call(request, source)?,
         other => return Err(Wrong::new(404, message::METHOD_NOT_FOUND, unknown(other))),
     };

@@ -3,14 +3,19 @@
 use http::{HeaderName, HeaderValue};
 
 use super::*;
+use std::sync::Arc;
+
 use crate::agent_api::denials::{Denial, Denials};
+use crate::agent_api::evidence::{EvidenceAccess, NotTold};
 use crate::decision::Decision;
 use crate::event::{Id, Kind};
 use crate::ledger::fresh_id;
 use crate::policy::document::Explain;
 use crate::policy::explain::ShownDecision;
 
-struct Known(Denials, Explain);
+struct Known(Denials, Explain, EvidenceAccess);
+
+const KEPT: &str = "one\ntwo \u{e9}\n";
 
 impl Source for Known {
     fn explains(&self) -> Explain {
@@ -37,13 +42,21 @@ impl Source for Known {
             Action::Request { url, .. } => Err(format!("{url} is no URL")),
         }
     }
+
+    fn evidence_access(&self) -> EvidenceAccess {
+        self.2
+    }
+
+    fn evidence(&self, id: EvidenceId) -> Result<Arc<str>, NotTold> {
+        if id == EvidenceId::of(KEPT) { Ok(KEPT.into()) } else { Err(NotTold::Unknown) }
+    }
 }
 
 fn known(explains: Explain) -> (Known, Id) {
     let (denials, id) = (Denials::default(), fresh_id());
     let decision = Decision::builtin("default-deny", "No rule names <b>it</b>");
     denials.keep(Denial::new(id, Kind::Request, &decision, Vec::new()));
-    (Known(denials, explains), id)
+    (Known(denials, explains, EvidenceAccess::Http), id)
 }
 
 fn headers(said: &[(&'static str, &str)]) -> HeaderMap {
@@ -255,4 +268,44 @@ fn tools_about_the_policies_are_there_where_the_policies_say_so() {
         }
     }
     assert_eq!(asked("tools/list", &json!({"cursor": "x"}))["error"]["code"], -32_602);
+}
+
+#[test]
+fn a_kept_text_is_read_by_a_tool_where_the_settings_say_so_also_if_nothing_else_is_told() {
+    let id = EvidenceId::of(KEPT).to_string();
+    let ask = |access, method: &str, params: &Value| -> Value {
+        let known = Known(Denials::default(), Explain::None, access);
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        let wanted = wanted_evidence(&headers(&[]), body.as_bytes());
+        assert_eq!(wanted, params["arguments"]["id"].as_str().and_then(EvidenceId::parse), "{body}");
+        serde_json::from_str(&answer(&headers(&[]), body.as_bytes(), &known).body).unwrap()
+    };
+    let call = |access, arguments: Value| {
+        ask(access, "tools/call", &json!({"name": "read_evidence", "arguments": arguments}))
+    };
+    let listed = ask(EvidenceAccess::ToolToo, "tools/list", &json!({}));
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["result"]["tools"][0]["name"], "read_evidence");
+    assert_eq!(listed["result"]["tools"][0]["annotations"]["readOnlyHint"], true);
+    let whole = call(EvidenceAccess::ToolToo, json!({"id": id}));
+    assert_eq!(whole["result"]["content"][0]["text"], KEPT);
+    let found = call(EvidenceAccess::ToolToo, json!({"id": id, "from": 2, "to": 2, "match": "w"}));
+    assert_eq!(found["result"]["content"][0]["text"], "2: two \u{e9}\n");
+    for arguments in [
+        json!({}),
+        json!({"id": "../../etc/passwd"}),
+        json!({"id": "e3b0c44298fc1c149afb"}),
+        json!({"id": id, "from": 0}),
+        json!({"id": id, "from": 9}),
+        json!({"id": id, "path": "/"}),
+    ] {
+        assert_eq!(
+            call(EvidenceAccess::ToolToo, arguments.clone())["result"]["isError"],
+            true,
+            "{arguments}"
+        );
+    }
+    for access in [EvidenceAccess::None, EvidenceAccess::Http] {
+        assert_eq!(call(access, json!({"id": id}))["error"]["code"], -32_602);
+    }
 }

@@ -3,14 +3,17 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::super::evidence::{EvidenceAccess, Lines, MOST_TOLD, excerpt};
 use super::super::{NOT_A_DENIAL, NOT_AN_ID, Source, plain};
 use super::message::{INVALID_PARAMS, Request, Wrong};
 use crate::event::Id;
+use crate::evidence::id::EvidenceId;
 use crate::policy::document::Explain;
 
 const EXPLAIN: &str = "explain_denial";
 const LIST: &str = "list_permissions";
 const CHECK: &str = "check_action";
+const READ: &str = "read_evidence";
 
 /// What an agent wants to know before it does it.
 #[derive(Debug, Deserialize)]
@@ -29,26 +32,43 @@ pub enum Action {
 }
 
 /// Lists the tools that may be called.
-pub(super) fn list(request: &Request, explains: Explain) -> Result<Value, Wrong> {
+pub(super) fn list(request: &Request, source: &impl Source) -> Result<Value, Wrong> {
     if request.params.contains_key("cursor") {
         return Err(Wrong::new(200, INVALID_PARAMS, "There is one page: no cursor was given out"));
     }
-    let mut tools = vec![tool(
+    let mut tools = Vec::new();
+    if source.explains() != Explain::None {
+        tools.push(explain_tool());
+    }
+    if source.explains() == Explain::Policy {
+        tools.extend(policy_tools());
+    }
+    if source.evidence_access() == EvidenceAccess::ToolToo {
+        tools.push(read_tool());
+    }
+    Ok(json!({"tools": tools}))
+}
+
+fn explain_tool() -> Value {
+    tool(
         EXPLAIN,
         "Says why an event was denied: the rule, its reason, and the parameters of the tool call that the rule reads.",
         &json!({
             "event": {"type": "string", "description": "The id behind `Event:` in a refusal, or in the header x-postern-event"}
         }),
         &["event"],
-    )];
-    if explains == Explain::Policy {
-        tools.push(tool(
+    )
+}
+
+fn policy_tools() -> [Value; 2] {
+    [
+        tool(
             LIST,
             "Lists hosts with paths, tools and limits that the policies name, each with its rule.",
             &json!({}),
             &[],
-        ));
-        tools.push(tool(
+        ),
+        tool(
             CHECK,
             "Says whether a tool call, or a request by its method and URL, would be denied. Nothing is run or sent. \
              Limits, secrets in it and rules over facts are not asked: it can still be denied when it is made.",
@@ -59,9 +79,22 @@ pub(super) fn list(request: &Request, explains: Explain) -> Result<Value, Wrong>
                 "method": {"type": "string", "description": "The request's method; GET if it is not given"}
             }),
             &[],
-        ));
-    }
-    Ok(json!({"tools": tools}))
+        ),
+    ]
+}
+
+fn read_tool() -> Value {
+    tool(
+        READ,
+        "Reads a tool result of this conversation that was cut: lines of the text that a `[postern]` line names.",
+        &json!({
+            "id": {"type": "string", "description": "The 20 hex digits that name the text"},
+            "from": {"type": "integer", "minimum": 1, "description": "The first line; 1 if it is not given"},
+            "to": {"type": "integer", "minimum": 1, "description": "The last line"},
+            "match": {"type": "string", "description": "A plain text: lines that contain it, each with its number"}
+        }),
+        &["id"],
+    )
 }
 
 fn tool(name: &str, description: &str, properties: &Value, required: &[&str]) -> Value {
@@ -87,18 +120,21 @@ pub(super) fn call(request: &Request, source: &impl Source) -> Result<Value, Wro
         Some(_) => return Err(Wrong::new(200, INVALID_PARAMS, "`arguments` is no object")),
     };
     let is_open = source.explains() == Explain::Policy;
+    let has_evidence = source.evidence_access() == EvidenceAccess::ToolToo;
     let outcome = match request.params.get("name").and_then(Value::as_str) {
-        Some(EXPLAIN) => explain(input, source),
+        Some(EXPLAIN) if source.explains() != Explain::None => explain(input, source),
+        Some(READ) if has_evidence => return Ok(result(read(input, source))),
         Some(LIST) if is_open => Ok(source.permissions()),
         Some(CHECK) if is_open => check(input, source),
         Some(_) | None => {
             return Err(Wrong::new(200, INVALID_PARAMS, "There is no such tool; tools/list says which are"));
         }
     };
-    Ok(match outcome {
-        Ok(told) => json!({"content": [text(&plain(&told.to_string()))], "isError": false}),
-        Err(why) => json!({"content": [text(&why)], "isError": true}),
-    })
+    Ok(result(outcome.map(|told| plain(&told.to_string()))))
+}
+
+fn result(told: Result<String, String>) -> Value {
+    json!({"isError": told.is_err(), "content": [text(&told.unwrap_or_else(|why| why))]})
 }
 
 fn text(text: &str) -> Value {
@@ -110,6 +146,34 @@ fn explain(input: &Map<String, Value>, source: &impl Source) -> Result<Value, St
     let denial = source.denial(id).ok_or(NOT_A_DENIAL)?;
     // Of plain data no serialisation fails.
     Ok(serde_json::to_value(denial).unwrap_or_default())
+}
+
+/// The text that a call of [`READ`] needs.
+pub(super) fn wanted_evidence(request: &Request) -> Option<EvidenceId> {
+    let is_read =
+        request.method == "tools/call" && request.params.get("name").and_then(Value::as_str) == Some(READ);
+    let id = request.params.get("arguments").filter(|_| is_read)?.get("id")?;
+    EvidenceId::parse(id.as_str()?)
+}
+
+/// The input of [`READ`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadInput {
+    id: String,
+    from: Option<usize>,
+    to: Option<usize>,
+    #[serde(rename = "match")]
+    matching: Option<String>,
+}
+
+fn read(input: &Map<String, Value>, source: &impl Source) -> Result<String, String> {
+    let ReadInput { id, from, to, matching } = serde_json::from_value(Value::Object(input.clone()))
+        .map_err(|_| "Give `id`, and if need be `from`, `to` (numbers of lines) and `match` (a text)")?;
+    let lines = Lines::new(from, to, matching)?;
+    let id = EvidenceId::parse(&id).ok_or("This is no id of a kept text: 20 lower-case hex digits")?;
+    let kept = source.evidence(id).map_err(|why| why.words().to_owned())?;
+    excerpt(&kept, &lines, MOST_TOLD)
 }
 
 fn check(input: &Map<String, Value>, source: &impl Source) -> Result<Value, String> {

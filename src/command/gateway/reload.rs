@@ -176,7 +176,7 @@ impl FileReloader {
         checked.settings.ledger =
             ledger.map_err(|problem| vec![problem.in_file(self.config.display().to_string())])?;
         let kept = (before.upstreams.places().clone(), before.upstreams.listeners().to_vec());
-        let snapshot = build(checked, &gateway.drain, Some(&before), kept)?;
+        let snapshot = build(checked, (&gateway.drain, &gateway.metrics), Some(&before), kept)?;
         let revision = snapshot.policy().revision().to_owned();
         let credentials = texts(&snapshot.credentials.problems());
         if let (Some(retention), Some(ledger)) = (&self.health.retention, &snapshot.settings.ledger) {

@@ -77,7 +77,8 @@ impl Running {
         log::follow(checked.expected.log_level);
         let settings = Arc::new(checked.settings.clone());
         let bound = bind(&settings).await?;
-        let snapshot = build(checked, &drain, None, (Places::new(shares.upstreams), bound.addresses()))?;
+        let snapshot =
+            build(checked, (&drain, &metrics), None, (Places::new(shares.upstreams), bound.addresses()))?;
         let mut roots_writer = TrustedRootsWriter::default();
         let facts = GatewayFacts {
             credentials: texts(&snapshot.credentials.problems()),

@@ -8,13 +8,16 @@ use super::{addresses, password};
 use crate::command::check::Checked;
 use crate::command::environment;
 use crate::config::Settings;
+use crate::config::evidence::EvidenceSettings;
 use crate::credential::Store;
 use crate::drain::Drain;
+use crate::evidence::Evidence;
 use crate::policy::Policy;
 use crate::policy::age::{Age, Freshness};
 use crate::problem::Problem;
 use crate::proxy::snapshot::{self, Interception, Snapshot};
 use crate::proxy::upstream::Places;
+use crate::telemetry::Metrics;
 use crate::tls::authority::Authority;
 use crate::tls::gate;
 use crate::tls::leaf::Leaves;
@@ -23,7 +26,7 @@ use crate::tls::leaf::Leaves;
 /// connections, and where the gateway listens, stay as they are while it runs.
 pub(super) fn build(
     checked: Checked,
-    drain: &Drain,
+    (drain, metrics): (&Drain, &Arc<Metrics>),
     before: Option<&Snapshot>,
     (places, listeners): (Places, Vec<SocketAddr>),
 ) -> Result<Snapshot, Vec<Problem>> {
@@ -46,7 +49,9 @@ pub(super) fn build(
             None => None,
         };
     let credentials = credentials(&policy, &settings, before.map(|before| &*before.credentials))?;
+    let evidence = evidence(settings.evidence.as_ref(), before, metrics).map_err(|problem| vec![problem])?;
     let parts = snapshot::SnapshotParts {
+        evidence,
         settings: Arc::new(settings),
         policy,
         interception,
@@ -93,6 +98,27 @@ pub(super) fn credentials(
     };
     let problems = store.policy_problems();
     if problems.is_empty() { Ok(Arc::new(store)) } else { Err(problems) }
+}
+
+/// Opens the store of tool results, or goes on with the one `before`.
+///
+/// # Errors
+/// The system gives it no thread.
+fn evidence(
+    settings: Option<&EvidenceSettings>,
+    before: Option<&Snapshot>,
+    metrics: &Arc<Metrics>,
+) -> Result<Option<Evidence>, Problem> {
+    let Some(settings) = settings else {
+        metrics.evidence_bytes(0);
+        return Ok(None);
+    };
+    let (terms, metrics) = (settings.terms(), Arc::clone(metrics));
+    let opened = match before.and_then(|before| before.evidence.as_ref()) {
+        Some(before) => before.on(&terms, metrics),
+        None => Evidence::open(&terms, metrics),
+    };
+    opened.map(Some).map_err(|error| Problem::at("evidence", format!("no thread for files: {error}")))
 }
 
 /// Returns the leaves of a CA: the cached ones where the CA is the one before.

@@ -4,6 +4,7 @@ mod background;
 mod child;
 pub(super) mod corporate;
 mod denied;
+mod evidence;
 mod node;
 mod page;
 pub(super) mod policy;
@@ -229,6 +230,7 @@ impl Prepared {
             },
             "policy": {"path": chosen.path()},
             "upstream": upstream,
+            "evidence": evidence::settings(&directories::state()?)?,
             "events": {"stdout": false},
             "shutdown": {"grace": GRACE},
         });

@@ -175,18 +175,23 @@ fn gateway(parts: &ContainerParts<'_>) -> Value {
         json!({"name": super::volumes::RUN, "mountPath": pod::RUN_DIRECTORY}),
         json!({"name": super::volumes::TRUST, "mountPath": pod::TRUST_DIRECTORY}),
     ];
-    let ledger_bytes = parts.settings.gateway.ledger_bytes();
+    let gateway = &parts.settings.gateway;
+    let kept = [gateway.ledger_bytes(), gateway.evidence_bytes()];
     mounts.extend(pod::NAME_FILES.map(kept_by_the_redirect));
-    if ledger_bytes.is_some() {
-        mounts.push(json!({"name": super::volumes::LEDGER, "mountPath": pod::LEDGER_DIRECTORY}));
+    let on_disk = [
+        (super::volumes::LEDGER, pod::LEDGER_DIRECTORY),
+        (super::volumes::EVIDENCE, pod::EVIDENCE_DIRECTORY),
+    ];
+    for ((name, path), _) in on_disk.into_iter().zip(kept).filter(|(_, bytes)| bytes.is_some()) {
+        mounts.push(json!({"name": name, "mountPath": path}));
     }
     mounts.extend_from_slice(parts.own_roots);
     json!({
         "name": pod::GATEWAY_CONTAINER,
         "image": parts.choices.image,
-        "imagePullPolicy": parts.settings.gateway.image_pull_policy,
+        "imagePullPolicy": gateway.image_pull_policy,
         "args": ["gateway", "--config", settings_file()],
-        "env": variables(ledger_bytes, &parts.settings.gateway.env),
+        "env": variables(kept, &gateway.env),
         "livenessProbe": probe("/healthz", parts.ports.admin, [20, 10, 6]),
         "ports": [{"containerPort": parts.ports.admin, "name": super::ports::METRICS, "protocol": "TCP"}],
         "readinessProbe": probe("/readyz", parts.ports.admin, [5, 2, 3]),
@@ -225,7 +230,7 @@ fn kept_by_the_redirect(file: &str) -> Value {
 }
 
 /// Postern's own variables, then those of the settings, which may refer to earlier ones and never replace them.
-fn variables(ledger_bytes: Option<u64>, further: &[EnvVar]) -> Vec<Value> {
+fn variables(kept: [Option<u64>; 2], further: &[EnvVar]) -> Vec<Value> {
     let fields = [
         (pod::POD_NAME_VARIABLE, "metadata.name"),
         (pod::POD_NAMESPACE_VARIABLE, "metadata.namespace"),
@@ -235,10 +240,11 @@ fn variables(ledger_bytes: Option<u64>, further: &[EnvVar]) -> Vec<Value> {
     ];
     let read = |(name, path)| json!({"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}});
     let intercept = json!({"name": "POSTERN_INTERCEPT", "value": "1"});
-    let ledger =
-        ledger_bytes.map(|bytes| json!({"name": pod::LEDGER_BYTES_VARIABLE, "value": bytes.to_string()}));
+    let names = [pod::LEDGER_BYTES_VARIABLE, pod::EVIDENCE_BYTES_VARIABLE];
+    let kept = names.into_iter().zip(kept);
+    let kept = kept.filter_map(|(name, bytes)| Some(json!({"name": name, "value": bytes?.to_string()})));
     let further = further.iter().filter(|variable| !variable.name.starts_with(VARIABLE_PREFIX)).map(filled);
-    std::iter::once(intercept).chain(fields.map(read)).chain(ledger).chain(further).collect()
+    std::iter::once(intercept).chain(fields.map(read)).chain(kept).chain(further).collect()
 }
 
 /// A variable as the API server stores it, with its defaults written out: otherwise a stored pod would seem changed.

@@ -13,12 +13,13 @@ const NOBODY: u32 = 65_534;
 pub(super) fn edit(pod: &mut Value, before: Option<&Value>, placeholders: &[Placeholder]) {
     let known = names(before);
     let context = pod["spec"]["securityContext"].clone();
+    let has_evidence = volumes::has_evidence(pod);
     let confined = hardening::is_confined(&context);
     let added = pod.get_mut("spec").and_then(|spec| spec.get_mut(EPHEMERAL_CONTAINERS));
     for container in added.and_then(Value::as_array_mut).into_iter().flatten() {
         if !known.iter().any(|name| name == text(container, "name")) {
             // The gateway is running already, so it cannot mount CA files of this container.
-            trust::set_in(container, false);
+            trust::set_in(container, false, has_evidence);
             placeholders::set_in(container, placeholders);
             hardening::harden_container(container, confined);
             name_user(container, &context);

@@ -12,6 +12,8 @@ mod corpus_tests;
 mod ephemeral;
 #[cfg(test)]
 mod ephemeral_tests;
+#[cfg(test)]
+mod evidence_tests;
 mod hardening;
 mod own_roots;
 mod placeholders;

@@ -67,7 +67,8 @@ impl<'a> InjectionPlan<'a> {
         label(&mut edited);
         self.choices.annotate(&mut edited);
         volumes::remove_tokens(&mut edited);
-        volumes::place(&mut edited, self.settings.gateway.ledger_bytes());
+        let gateway = &self.settings.gateway;
+        volumes::place(&mut edited, [gateway.ledger_bytes(), gateway.evidence_bytes()]);
         trust::set(&mut edited, &self.own_roots);
         placeholders::set(&mut edited, &self.placeholders);
         hardening::harden(&mut edited);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::own_roots::{OwnRoot, is_ours, locate};
 use super::shape::{Located, agents, edit_agents, list, set_variable, shortened, text, variable};
-use super::volumes::mount_trust;
+use super::volumes::{has_evidence, mount_shared};
 use crate::pod;
 
 pub(super) use crate::clients::{ADDED_ROOTS as ADDED, WHOLE_ROOTS as WHOLE};
@@ -17,14 +17,16 @@ const JAVA_TRUST: &str = "-Djavax.net.ssl.trustStore";
 
 /// Sets the variables of every agent, and mounts what they name.
 pub(super) fn set(pod: &mut Value, own_roots: &[OwnRoot]) {
+    let has_evidence = has_evidence(pod);
     edit_agents(pod, |_, container| {
         let has_own_roots = own_roots.iter().any(|root| root.container == text(container, "name"));
-        set_in(container, has_own_roots);
+        set_in(container, has_own_roots, has_evidence);
     });
 }
 
-/// Sets the variables of one container. With CA files of its own it has a bundle of its own.
-pub(super) fn set_in(container: &mut Value, has_own_roots: bool) {
+/// Sets the variables of one container. With CA files of its own it has a bundle of its own. It mounts what Postern shares with
+/// agents.
+pub(super) fn set_in(container: &mut Value, has_own_roots: bool, has_evidence: bool) {
     let below = if has_own_roots { format!("/{}", text(container, "name")) } else { String::new() };
     let file = |name: &str| format!("{}{below}/{name}", pod::TRUST_DIRECTORY);
     for name in WHOLE {
@@ -35,7 +37,7 @@ pub(super) fn set_in(container: &mut Value, has_own_roots: bool) {
     }
     let options = java(container, &file(pod::JAVA_FILE));
     set_variable(container, JAVA, &options);
-    mount_trust(container);
+    mount_shared(container, has_evidence);
 }
 
 /// Warns of variables for trust that are replaced.

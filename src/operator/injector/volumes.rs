@@ -20,8 +20,12 @@ pub(super) const TRUST: &str = "postern-trust";
 /// The volume with the gateway's ledger.
 pub(super) const LEDGER: &str = "postern-ledger";
 
-/// How much larger the ledger's volume is than the ledger may become: the file, its WAL and what SQLite needs beside.
-const LEDGER_ROOM: u64 = 64 << 20;
+/// The volume with the tool results that were cut out of requests. Agents mount it too.
+pub(super) const EVIDENCE: &str = "postern-evidence";
+
+/// How much larger these two volumes are than what is kept in them may become: WAL and what SQLite needs beside; the file
+/// that is written before another one goes, and the directory.
+const ROOM: u64 = 64 << 20;
 
 /// By this annotation the cluster's autoscaler is told which volumes on the node's disk keep no pod from being moved.
 const MOVABLE_VOLUMES: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
@@ -47,14 +51,17 @@ const FORBIDDEN_PATHS: [&str; 9] = [
     "/run/netns",
 ];
 
-/// Adds Postern's volumes; replaces others with the same names. `ledger` is the most bytes of a ledger, where there is one.
-pub(super) fn place(pod: &mut Value, ledger: Option<u64>) {
+/// Adds Postern's volumes; replaces others with the same names. `kept` is the most bytes of a ledger and of tool results,
+/// where there are such.
+pub(super) fn place(pod: &mut Value, kept: [Option<u64>; 2]) {
     let Some(spec) = pod.get_mut("spec") else { return };
+    let on_disk = [LEDGER, EVIDENCE].into_iter().zip(kept);
     edit_list(spec, "volumes", |volumes| {
-        if ledger.is_none() {
-            volumes.retain(|volume| text(volume, "name") != LEDGER);
+        for (name, _) in on_disk.clone().filter(|(_, bytes)| bytes.is_none()) {
+            volumes.retain(|volume| text(volume, "name") != name);
         }
-        for ours in made().into_iter().chain(ledger.map(ledger_volume)) {
+        let on_disk = on_disk.filter_map(|(name, bytes)| Some(disk_volume(name, bytes?)));
+        for ours in made().into_iter().chain(on_disk) {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
             if let Some(theirs) = volumes.iter_mut().find(same_name) {
                 *theirs = ours;
@@ -65,14 +72,28 @@ pub(super) fn place(pod: &mut Value, ledger: Option<u64>) {
     });
 }
 
-/// Mounts the volume with the certificates that agents trust.
-pub(super) fn mount_trust(container: &mut Value) {
+/// Mounts the volumes that agents read: the certificates that they trust, and, where the pod `has_evidence`, the tool results
+/// that were cut out of requests.
+pub(super) fn mount_shared(container: &mut Value, has_evidence: bool) {
     edit_list(container, "volumeMounts", |mounts| {
-        let ours = trust_mount();
-        if !mounts.contains(&ours) {
-            mounts.push(ours);
+        if !has_evidence {
+            mounts.retain(|mount| text(mount, "name") != EVIDENCE);
+        }
+        for ours in [Some(trust_mount()), has_evidence.then(evidence_mount)].into_iter().flatten() {
+            if !mounts.contains(&ours) {
+                mounts.push(ours);
+            }
         }
     });
+}
+
+/// Whether the pod has a volume for tool results.
+pub(super) fn has_evidence(pod: &Value) -> bool {
+    list(&pod["spec"], "volumes").iter().any(|volume| text(volume, "name") == EVIDENCE)
+}
+
+fn evidence_mount() -> Value {
+    json!({"name": EVIDENCE, "mountPath": pod::AGENT_EVIDENCE_DIRECTORY, "readOnly": true})
 }
 
 pub(super) fn trust_mount() -> Value {
@@ -105,7 +126,9 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
     let ours = made();
     for volume in spec(pod).items("volumes") {
-        if volume.name() == LEDGER || ours.iter().any(|ours| text(ours, "name") == volume.name()) {
+        if [LEDGER, EVIDENCE].contains(&volume.name())
+            || ours.iter().any(|ours| text(ours, "name") == volume.name())
+        {
             continue;
         }
         if volume.name().starts_with(pod::CONTAINER_PREFIX) {
@@ -127,12 +150,14 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     problems
 }
 
-/// Refuses mounts of Postern's volumes, except the one with certificates exactly as it is made.
+/// Refuses mounts of Postern's volumes, except those with certificates and with tool results exactly as they are made.
 pub(super) fn refuse_mounts(container: &Located<'_>) -> Vec<String> {
     let mounts = container.items("volumeMounts").filter(|mount| {
         let name = mount.name();
-        let trusted = text(mount.value, "mountPath").trim_end_matches('/') == pod::TRUST_DIRECTORY;
-        (trusted || name.starts_with(pod::CONTAINER_PREFIX)) && *mount.value != trust_mount()
+        let path = text(mount.value, "mountPath").trim_end_matches('/');
+        let is_over_ours = [pod::TRUST_DIRECTORY, pod::AGENT_EVIDENCE_DIRECTORY].contains(&path);
+        (is_over_ours || name.starts_with(pod::CONTAINER_PREFIX))
+            && ![trust_mount(), evidence_mount()].contains(mount.value)
     });
     let devices =
         container.items("volumeDevices").filter(|device| device.name().starts_with(pod::CONTAINER_PREFIX));
@@ -172,9 +197,9 @@ fn made() -> [Value; 6] {
     ]
 }
 
-/// The volume of a ledger, on the node's disk: in memory it would count against the gateway's limit.
-fn ledger_volume(bytes: u64) -> Value {
-    json!({"name": LEDGER, "emptyDir": {"sizeLimit": mebibytes(bytes.saturating_add(LEDGER_ROOM))}})
+/// A volume for so many bytes on the node's disk: in memory it would count against the gateway's limit.
+fn disk_volume(name: &str, bytes: u64) -> Value {
+    json!({"name": name, "emptyDir": {"sizeLimit": mebibytes(bytes.saturating_add(ROOM))}})
 }
 
 /// An amount of bytes, rounded up to MiB, as the API server writes it.
@@ -190,16 +215,19 @@ fn mebibytes(bytes: u64) -> String {
     format!("{amount}{unit}")
 }
 
-/// Tells the cluster's autoscaler that it may move the pod, although the ledger is on the node's disk and goes with it. It
-/// guards nothing, so a pod that loses the word is still stored.
+/// Tells the cluster's autoscaler that it may move the pod, although the ledger and the tool results are on the node's disk and
+/// go with it. It guards nothing, so a pod that loses the words is still stored.
 pub(super) fn let_be_moved(pod: &mut Value) {
-    let has_ledger = list(&pod["spec"], "volumes").iter().any(|volume| text(volume, "name") == LEDGER);
     let written = annotation(pod, MOVABLE_VOLUMES).to_owned();
     let mut names: Vec<&str> = written.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
-    if !has_ledger || names.contains(&LEDGER) {
+    let volumes = list(&pod["spec"], "volumes").iter().map(|volume| text(volume, "name"));
+    let ours =
+        volumes.filter(|name| [LEDGER, EVIDENCE].contains(name)).map(str::to_owned).collect::<Vec<_>>();
+    let missing: Vec<&str> = ours.iter().map(String::as_str).filter(|name| !names.contains(name)).collect();
+    if missing.is_empty() {
         return;
     }
-    names.push(LEDGER);
+    names.extend(missing);
     let names = Value::from(names.join(","));
     edit_object(pod, "metadata", |metadata| {
         edit_object(metadata, "annotations", |annotations| put(annotations, MOVABLE_VOLUMES, names));
@@ -323,14 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn the_autoscaler_is_told_of_the_ledger_beside_what_the_author_wrote() {
+    fn the_autoscaler_is_told_of_the_volumes_on_disk_beside_what_the_author_wrote() {
         let told = |written: &str| {
-            let mut pod = json!({"metadata": {"annotations": {MOVABLE_VOLUMES: written}}, "spec": {"volumes": [{"name": LEDGER}]}});
+            let volumes = json!([{"name": LEDGER}, {"name": TRUST}, {"name": EVIDENCE}]);
+            let mut pod = json!({"metadata": {"annotations": {MOVABLE_VOLUMES: written}}, "spec": {"volumes": volumes}});
             let_be_moved(&mut pod);
             pod["metadata"]["annotations"][MOVABLE_VOLUMES].as_str().unwrap().to_owned()
         };
-        assert_eq!(told(""), LEDGER);
-        assert_eq!(told("cache, tmp"), "cache,tmp,postern-ledger");
-        assert_eq!(told("cache, postern-ledger"), "cache, postern-ledger");
+        assert_eq!(told(""), "postern-ledger,postern-evidence");
+        assert_eq!(told("cache, tmp"), "cache,tmp,postern-ledger,postern-evidence");
+        assert_eq!(told("cache, postern-ledger"), "cache,postern-ledger,postern-evidence");
+        assert_eq!(told("postern-evidence, postern-ledger"), "postern-evidence, postern-ledger");
     }
 }

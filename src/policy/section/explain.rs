@@ -11,7 +11,7 @@ use crate::policy::scope::{Mode, PolicyScope};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "operator", derive(schemars::JsonSchema))]
 pub enum Explain {
-    /// Nothing: the name is no host at all.
+    /// Nothing of denials and policies.
     None,
     /// Why something was denied to this pod: the rule, its reason, and the parameter that mattered.
     Denials,

@@ -64,9 +64,13 @@ impl Body {
 
     /// An answer that was held whole, and its reserved memory until it is sent.
     pub(crate) fn whole(bytes: Bytes, reserved: Reserved) -> Self {
-        let mut body = Self::own(bytes);
-        body.reserved = Some(reserved);
-        body
+        Self::own(bytes).holding(reserved)
+    }
+
+    /// The same, with reserved memory until it is sent.
+    pub(crate) fn holding(mut self, reserved: Reserved) -> Self {
+        self.reserved = Some(reserved);
+        self
     }
 
     /// The same, counted on its way to the agent.

@@ -124,13 +124,14 @@ object.metadata.?labels[?'postern.dev/user-id'].orValue('') == 'drawn'
     a container has the gateway's UID, which the redirect lets out: choose another runAsUser
 - expression: >-
     !variables.guarded || {{ $list }}.all(c, c.?volumeMounts.orValue([]).all(m, !m.name.startsWith('postern-') ||
-    (m.name == 'postern-trust' && m.mountPath == '/run/postern-trust' && m.?readOnly.orValue(false) &&
-    !has(m.subPath) && !has(m.subPathExpr))) &&
+    (m.name in ['postern-trust', 'postern-evidence'] &&
+    m.mountPath == (m.name == 'postern-trust' ? '/run/postern-trust' : '/run/postern/evidence') &&
+    m.?readOnly.orValue(false) && !has(m.subPath) && !has(m.subPathExpr))) &&
     c.?volumeDevices.orValue([]).all(d, !d.name.startsWith('postern-')) &&
     c.?env.orValue([]).all(e, !e.?valueFrom.?fileKeyRef.?volumeName.orValue('').startsWith('postern-')))
   message: >-
-    of Postern's volumes, containers beside the gateway mount postern-trust alone, read-only at /run/postern-trust: remove the
-    other mounts
+    of Postern's volumes, containers beside the gateway mount postern-trust and postern-evidence alone, read-only at
+    /run/postern-trust and /run/postern/evidence: remove the other mounts
 {{- end }}
 
 {{- /* Whether container c reads one of the gateway's Secrets into a variable. */ -}}
@@ -163,6 +164,9 @@ mounts:
     {{- if .Values.gateway.ledger.enabled }}
     - {name: postern-ledger, mountPath: /var/lib/postern}
     {{- end }}
+    {{- if .Values.gateway.evidence.enabled }}
+    - {name: postern-evidence, mountPath: /var/lib/postern-evidence}
+    {{- end }}
 contexts:
   postern-redirect:
     allowPrivilegeEscalation: false
@@ -194,6 +198,9 @@ kept:
   postern-trust: {emptyDir: {medium: Memory}}
   {{- if .Values.gateway.ledger.enabled }}
   postern-ledger: {emptyDir: {}}
+  {{- end }}
+  {{- if .Values.gateway.evidence.enabled }}
+  postern-evidence: {emptyDir: {}}
   {{- end }}
 ports:
   - {name: postern-metrics, containerPort: {{ include "postern.adminPort" . }}, protocol: TCP}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::document::Kind;
 use crate::policy::mistake::{self, Beside};
@@ -74,7 +75,7 @@ fn hosts(path: &str, written: &[String], problems: &mut Problems) -> Vec<DnsName
                 field::quoted(text)
             ));
         }
-        DnsName::parse_written(text).map_err(|error| {
+        DnsName::parse_written(text).and_then(gateway::refuse_own).map_err(|error| {
             format!("{}: {}", field::quoted(text), mistake::of_host(text, &error, Beside::Credential))
         })
     };

@@ -1,5 +1,6 @@
 //! Reads the endpoint of a provider. Messages repeat nothing of the text: it may have a password in it.
 
+use crate::name::gateway;
 use crate::name::host::{Authority, DnsName, Host};
 use crate::name::path::NormalPath;
 use crate::policy::routing::Endpoint;
@@ -57,8 +58,9 @@ fn host(authority: &str) -> Result<(Host, Option<u16>), String> {
         let name = DnsName::parse_written(name).map_err(said)?;
         Authority::parse(&format!("{name}{port}")).map_err(said)?
     };
-    if let Some(message) = host.name().and_then(incomplete) {
-        return Err(message);
+    if let Some(name) = host.name() {
+        gateway::refuse_own(name.clone()).map_err(said)?;
+        incomplete(name).map_or(Ok(()), Err)?;
     }
     Ok((host, port))
 }

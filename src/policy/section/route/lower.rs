@@ -5,6 +5,7 @@ use super::super::{Lowering, Problems, text};
 use super::written::{WrittenMatch, WrittenRoute};
 use super::{LoweredRoute, LoweredRoutes};
 use crate::call::FailureClass;
+use crate::name::gateway;
 use crate::name::host::{DnsName, Host};
 use crate::policy::mistake::{self, Beside};
 use crate::policy::routing::{MOST_FALLBACK, MOST_LABELS, ModelGlob, RouteMatch};
@@ -146,6 +147,10 @@ fn hosts(path: &str, written: Option<&[String]>, problems: &mut Problems) -> Opt
         }
         let host =
             if text.is_ascii() { Host::parse(text) } else { DnsName::parse_written(text).map(Host::Name) };
+        let host = host.and_then(|host| match host {
+            Host::Name(name) => gateway::refuse_own(name).map(Host::Name),
+            Host::Ip(_) => Ok(host),
+        });
         host.map_err(|error| mistake::of_host(text, &error, Beside::Nothing))
     })
 }

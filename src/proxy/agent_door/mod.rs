@@ -1,5 +1,8 @@
 //! Serves the gateway's own name to agents: reads the question within its bounds, has `agent_api` answer it, records it.
 
+mod below;
+
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,17 +14,20 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
 use super::body::Body;
+use super::budget::Reserved;
 use super::exchange::preview;
 use super::inbound::names;
 use super::inbound::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
 use crate::agent_api::denials::Denial;
+use crate::agent_api::evidence::{EvidenceAccess, MOST_EXCERPT, NotTold};
 use crate::agent_api::mcp::Action as AskedAction;
 use crate::agent_api::permissions::permissions;
 use crate::agent_api::{self, Answer, MOST_A_SECOND, Question, Source};
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{Action, Destination, Event, Id, Kind};
+use crate::evidence::{EvidenceId, NotRead};
 use crate::ledger::fresh_id;
 use crate::name::gateway;
 use crate::name::host::Host;
@@ -50,12 +56,13 @@ impl Questions {
     }
 }
 
-/// Whether a request is for the gateway itself. Where its names do not agree it is not, and is refused as any other.
+/// Whether a request is for the gateway itself. Where its names do not agree it is not, and is refused as any other. On a
+/// listener that stands for one upstream the path says so, whether anything is served there or not.
 pub(crate) fn is_asked(naming: &Naming, is_refused: bool, snapshot: &Snapshot, parts: &Parts) -> bool {
     let is_likely = match naming {
         Naming::Fixed(origin) => origin.host.name().is_some_and(gateway::is_own),
         Naming::PerRequest => parts.uri.host().is_some_and(|host| host.len() <= gateway::NAME.len() + 1),
-        Naming::Reverse(_) => false,
+        Naming::Reverse(_) => return below::path(parts.uri.path()).is_some(),
     };
     let serves = |origin: Origin| {
         !origin.tls && origin.host.name().is_some_and(|name| snapshot.serves_own(name, origin.port))
@@ -76,18 +83,82 @@ pub(crate) async fn serve(
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return response;
     }
-    let (method, path, headers) = (parts.method.as_str(), parts.uri.path(), &parts.headers);
-    let read = agent_api::has_body(method, path, headers);
-    let answer = match if read { body(incoming, snapshot).await } else { Ok(Some(Bytes::new())) } {
-        Ok(read) => {
-            let body = read.as_deref().map_or(agent_api::Body::TooLong, agent_api::Body::Whole);
-            let question = Question { method, path, headers, body };
-            agent_api::answer(&question, &Asked { session, snapshot })
-        }
-        Err(Unread) => Answer::error(408, "The body did not come"),
+    let (answer, reserved) = match refuse_name(session, &parts) {
+        Some(refusal) => (refusal, None),
+        None => answer(session, snapshot, &parts, incoming).await,
     };
     record(session, &parts, answer.status);
-    response(answer, &parts.method)
+    let mut response = response(answer, &parts.method);
+    if let Some(reserved) = reserved {
+        response = response.map(|body| body.holding(reserved));
+    }
+    response
+}
+
+/// Refuses a question that came under a name which is not the gateway's.
+fn refuse_name(session: &Session, parts: &Parts) -> Option<Answer> {
+    let is_refused = matches!(session.naming, Naming::Reverse(_)) && !below::is_called_directly(parts);
+    is_refused.then(|| Answer::error(403, "Ask by an address, localhost or postern.internal"))
+}
+
+/// Reads the body and what else the answer needs, and answers. Returns the memory of a kept text, too.
+async fn answer(
+    session: &Arc<Session>,
+    snapshot: &Arc<Snapshot>,
+    parts: &Parts,
+    incoming: Incoming,
+) -> (Answer, Option<Reserved>) {
+    let path = match &session.naming {
+        Naming::Reverse(_) => below::path(parts.uri.path()).unwrap_or_default(),
+        Naming::Fixed(_) | Naming::PerRequest => Cow::Borrowed(parts.uri.path()),
+    };
+    let (method, path, headers) = (parts.method.as_str(), &*path, &parts.headers);
+    let read = agent_api::has_body(method, path, headers);
+    let read = match if read { body(incoming, snapshot).await } else { Ok(Some(Bytes::new())) } {
+        Ok(read) => read,
+        Err(Unread) => return (Answer::error(408, "The body did not come"), None),
+    };
+    let body = read.as_deref().map_or(agent_api::Body::TooLong, agent_api::Body::Whole);
+    let question = Question { method, path, query: parts.uri.query(), headers, body };
+    let wanted = agent_api::wanted_evidence(&question, access(snapshot));
+    let (text, reserved) = match wanted {
+        Some(id) => match kept_text(session, snapshot, id).await {
+            Ok((text, reserved)) => (Ok(text), Some(reserved)),
+            Err(why) => (Err(why), None),
+        },
+        None => (Err(NotTold::Unknown), None),
+    };
+    let answer = agent_api::answer(&question, &Asked { session, snapshot, evidence: (wanted, text) });
+    (answer, reserved)
+}
+
+/// Reads a kept text, once there is memory for it and for the answer.
+async fn kept_text(
+    session: &Session,
+    snapshot: &Snapshot,
+    id: EvidenceId,
+) -> Result<(Arc<str>, Reserved), NotTold> {
+    let evidence = snapshot.evidence.as_ref().ok_or(NotTold::Unknown)?;
+    let length = evidence.length(id).await.and_then(|length| usize::try_from(length).ok());
+    let length = length.ok_or(NotTold::Unknown)?;
+    let mut reserved = session.gateway.budget.open(snapshot.settings.limits.buffered_bytes);
+    reserved
+        .set(length.saturating_mul(2).saturating_add(MOST_EXCERPT.min(length)))
+        .map_err(|_| NotTold::Busy)?;
+    match evidence.read(id).await {
+        Ok(text) => Ok((text, reserved)),
+        Err(NotRead::Unknown) => Err(NotTold::Unknown),
+        Err(NotRead::Late) => Err(NotTold::Late),
+    }
+}
+
+/// How texts that were cut out of requests may be read.
+fn access(snapshot: &Snapshot) -> EvidenceAccess {
+    match &snapshot.evidence {
+        None => EvidenceAccess::None,
+        Some(evidence) if evidence.offers_tool() => EvidenceAccess::ToolToo,
+        Some(_) => EvidenceAccess::Http,
+    }
 }
 
 /// The body of a question broke off, or took too long.
@@ -107,6 +178,8 @@ async fn body(incoming: Incoming, snapshot: &Snapshot) -> Result<Option<Bytes>, 
 struct Asked<'a> {
     session: &'a Arc<Session>,
     snapshot: &'a Arc<Snapshot>,
+    /// The kept text that the question needs, if it needs one.
+    evidence: (Option<EvidenceId>, Result<Arc<str>, NotTold>),
 }
 
 impl Source for Asked<'_> {
@@ -142,6 +215,15 @@ impl Source for Asked<'_> {
             Ok(Err(why)) => Err(why),
             Err(problem) => Err(problem.message),
         }
+    }
+
+    fn evidence_access(&self) -> EvidenceAccess {
+        access(self.snapshot)
+    }
+
+    fn evidence(&self, id: EvidenceId) -> Result<Arc<str>, NotTold> {
+        let (wanted, text) = &self.evidence;
+        if *wanted == Some(id) { text.clone() } else { Err(NotTold::Unknown) }
     }
 }
 
@@ -199,13 +281,17 @@ fn record(session: &Session, parts: &Parts, status: u16) {
 
 fn response(answer: Answer, method: &Method) -> Response<Body> {
     let is_head = method == Method::HEAD;
+    let length = answer.body.len();
     let mut response = Response::new(Body::own(if is_head { String::new() } else { answer.body }));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let head = response.headers_mut();
     if let Some(allow) = answer.allow {
         head.insert(header::ALLOW, HeaderValue::from_static(allow));
     }
-    add(head, header::CONTENT_TYPE, "application/json");
+    if is_head {
+        head.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    add(head, header::CONTENT_TYPE, answer.content_type);
     add(head, header::CACHE_CONTROL, "no-store");
     add(head, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
