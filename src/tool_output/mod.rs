@@ -1,3 +1,4 @@
 //! READS results of tools. Pure.
 
 pub mod diagnostics;
+pub mod shortened;
