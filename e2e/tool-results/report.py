@@ -20,6 +20,8 @@ def tables(all_figures):
     agents = list(dict.fromkeys(run["agent"] for run in runs))
     yield from by_agent(runs, agents)
     yield ""
+    yield from by_way(runs, agents)
+    yield ""
     yield from by_kind(runs, agents)
     yield ""
     yield from by_task(runs, agents)
@@ -38,6 +40,31 @@ def by_agent(runs, agents):
             agent, len(after), len(cut), sum(bool(run["own"]) for run in before), *change(before, after), change(before, after, "cost")[2], ways["read"] + ways["searched"] + ways["again"],
             ways["first"], sum(run["reached"] == "never" for run in after), f"{total(before, 'misses')}, {total(after, 'misses')}",
         ]
+        yield row(cells)
+
+
+# What became of a task whose result was cut, by how its needed line was reached.
+WAYS = {
+    "": "nothing was needed",
+    "first": "the line stood in what was left",
+    "searched": "the line was searched for in the evidence",
+    "read": "the evidence was read whole",
+    "again": "the command was run again",
+    "never": "the line was not reached",
+}
+
+
+def by_way(runs, agents):
+    """Over the tasks whose result was cut."""
+    yield "| of results that were cut | " + " | ".join(f"{agent}: tasks, tokens, cost" for agent in agents) + " |"
+    yield "|---|" + "---|" * len(agents)
+    for way, words in WAYS.items():
+        cells = [words]
+        for agent in agents:
+            after = [run for run in of(runs, CUT, agent=agent, reached=way) if run["cut"]]
+            names = {run["task"] for run in after}
+            before = [run for run in of(runs, PLAIN, agent=agent) if run["task"] in names]
+            cells.append(f"{len(after)}, {change(before, after)[2]}, {change(before, after, 'cost')[2]}" if after else "0")
         yield row(cells)
 
 

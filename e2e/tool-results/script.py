@@ -6,7 +6,7 @@ import shlex
 from dialects import Call
 
 # The line of a cut text that says where all of it is.
-MARKER = re.compile(r"^\[postern\] .* left out\. All of it: (\S+)$", re.MULTILINE)
+MARKER = re.compile(r"^\[postern\] .* left out\b.*\. All of it: (\S+)$", re.MULTILINE)
 # Where an agent itself put what it left out: Claude Code, the Gemini CLI.
 OWN_FILE = re.compile(r"[Ff]ull output (?:saved to|see): (\S+)")
 

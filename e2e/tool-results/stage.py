@@ -99,6 +99,7 @@ class Stage:
         shutil.copy(authority.certificate, directory / "upstream.crt")
         reach = {"hosts": dict.fromkeys(DIALECTS, self.standin.address), "allowAddresses": ["127.0.0.0/8"]}
         cuts = way != PLAIN and self.compares
+        (directory / "evidence").mkdir()
         evidence = {"directory": str(directory / "evidence")}
         if way == CUT:
             evidence["agentPath"] = evidence["directory"]
