@@ -7,6 +7,7 @@
 
 pub mod conversations;
 pub mod cut;
+pub mod cut_by_agent;
 pub mod diagnostics;
 pub mod plan;
 pub mod request;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cut::{Cut, CutNote, PREFIX};
+use super::cut_by_agent::is_cut_by_agent;
 use super::{Repeats, Shortening};
 use crate::wire::json::Value;
 
@@ -54,6 +55,7 @@ impl PlannedEdit {
 /// Why a long result stays as it is.
 const LITTLE_GAIN: &str = "little-gain";
 const READS_EVIDENCE: &str = "reads-evidence";
+const CUT_BY_AGENT: &str = "cut-by-agent";
 
 /// The least of a repeat that is replaced, in bytes: a reference to less gains too little.
 const LEAST_REFERRED: usize = 400;
@@ -106,6 +108,7 @@ fn cut(
     let cut = Cut::of(&text, &bounds)?;
     let change = match cut.write(&place(&text)) {
         _ if result.reads_evidence => PlannedChange::Leave(READS_EVIDENCE),
+        _ if is_cut_by_agent(&text) => PlannedChange::Leave(CUT_BY_AGENT),
         Some(left) => PlannedChange::Cut { left, note: cut.note() },
         None => PlannedChange::Leave(LITTLE_GAIN),
     };
@@ -212,6 +215,13 @@ mod tests {
         let after = edited(&[&text, &text], &SETTINGS, true);
         assert_eq!(after[0], after[1]);
         assert!(after[0].contains("392 of 400 lines (9 KB) left out. All of it: PLACE"), "{}", after[0]);
+    }
+
+    #[test]
+    fn what_the_agent_has_cut_is_left_since_it_is_not_all_of_the_text() {
+        let lines = "a long line of a result\n".repeat(200);
+        let text = format!("{lines}\n... [19977 characters truncated] ...\n\n{lines}");
+        assert_eq!(edited(&[&text], &SETTINGS, true), [&*text]);
     }
 
     #[test]

@@ -308,10 +308,11 @@ fn requests_with_the_same_text_at_once_are_all_cut_alike() {
 #[test]
 fn one_line_of_megabytes_and_lines_of_one_byte_are_cut_within_their_bounds() {
     let test = shortening(SHORTENS);
-    for text in ["y".repeat(8_000_000), "x\n".repeat(100_000), "\u{fffd}\u{0}\u{1b}[31m\r".repeat(10_000)] {
-        let sent = sent(&test, MESSAGES, &conversation(MESSAGES, &text[..1], &[bash(&text)]));
-        assert!(sent.len() < 8_000, "{}", sent.len());
-        assert_eq!(evidence(&test, &named(&sent)[0]), text);
+    let texts = ["y".repeat(8_000_000), "x\n".repeat(100_000), "\u{fffd}\u{0}\u{1b}[31m\r".repeat(10_000)];
+    for (begins, text) in ["one line", "short lines", "no plain text"].iter().zip(texts) {
+        let sent = sent(&test, MESSAGES, &conversation(MESSAGES, begins, &[bash(&text)]));
+        assert!(sent.len() < 8_000, "{begins}: {}", sent.len());
+        assert!(evidence(&test, &named(&sent)[0]) == text, "{begins}");
     }
 }
 

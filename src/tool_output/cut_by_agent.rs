@@ -4,7 +4,7 @@
 ///
 /// Claude Code 2.1.330 does so in the middle of what a failed command printed, Codex 0.169.0 in the middle and at the
 /// beginning, the Gemini CLI 0.61.0 too. A tool that prints the same words has its result left as it is.
-pub fn by_agent(text: &str) -> bool {
+pub fn is_cut_by_agent(text: &str) -> bool {
     starts_shortened(text)
         || has_gap(text, "\n... [", " characters truncated] ...\n")
         || has_gap(text, "…", " tokens truncated…")
@@ -41,7 +41,7 @@ mod tests {
             "test_refund_0245 PASSED      …30219 tokens truncated…       [ 87%]\n",
             "Output too large. Showing first 8,000 and last 32,000 characters. For full output see: /home/dev/a.txt\n",
         ] {
-            assert!(by_agent(text), "{text}");
+            assert!(is_cut_by_agent(text), "{text}");
         }
     }
 
@@ -56,7 +56,7 @@ mod tests {
             "a test of truncated output (original token count: 3)",
             "the file says: Output too large. Showing first 8,000",
         ] {
-            assert!(!by_agent(text), "{text}");
+            assert!(!is_cut_by_agent(text), "{text}");
         }
     }
 }
