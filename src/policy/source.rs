@@ -30,7 +30,8 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Document>, Vec<Problem>> {
 /// Reads one document. What it says is judged too, as far as it could be read.
 fn document(file: &str, text: &str, mut root: Node) -> Result<Document, Vec<Problem>> {
     let (document, faults) = read::read::<Document>(&mut root, &Context::default());
-    let mut problems: Vec<Problem> = faults.into_iter().map(|fault| Problem::from(fault).in_file(file)).collect();
+    let mut problems: Vec<Problem> =
+        faults.into_iter().map(|fault| Problem::from(fault).in_file(file)).collect();
     let Some(mut document) = document else { return Err(problems) };
     document.origin = Origin::of(file, &root);
     let found = lower::lower(&document).err().unwrap_or_default();

@@ -77,7 +77,8 @@ impl<'t> Cut<'t> {
         let skipped = usize::from(starts_in_part);
         let lines: Vec<&str> = middle.lines().skip(skipped).collect();
         let selected = if most == 0 { Vec::new() } else { diagnostics::select(lines.iter().copied(), most) };
-        let shown = selected.into_iter().filter_map(|at| Some((lines_before + skipped + at + 1, *lines.get(at)?)));
+        let shown =
+            selected.into_iter().filter_map(|at| Some((lines_before + skipped + at + 1, *lines.get(at)?)));
         self.diagnostics = shown.collect();
         self.may_have_more = most > 0 && self.diagnostics.len() == most;
         self
@@ -112,7 +113,8 @@ impl<'t> Cut<'t> {
         let mut marker =
             format!("{PREFIX}{out} of {all} lines ({bytes}) left out{in_part}. All of it: {place}\n");
         if !self.diagnostics.is_empty() {
-            let shown = if self.may_have_more { format!("{} ", self.diagnostics.len()) } else { String::new() };
+            let shown =
+                if self.may_have_more { format!("{} ", self.diagnostics.len()) } else { String::new() };
             marker.push_str(&format!("{PREFIX}Of these, {shown}lines that look like diagnostics"));
             marker.push_str(if self.may_have_more { ", and there may be more:\n" } else { ":\n" });
         }

@@ -431,3 +431,33 @@ fn what_is_said_over_a_websocket_is_kept_nowhere() {
         assert!(!record.contains("canary") && !record.contains(&token), "{record}");
     }
 }
+
+/// O3: long results in a question over a WebSocket are cut as over HTTP.
+#[test]
+fn a_long_result_over_a_websocket_is_cut() {
+    let spec = "toolOutputs: {compress: {above: {lines: 40}, head: {lines: 5}, tail: {lines: 10}}}";
+    let room = Room::with(spec, whole, |setup| {
+        std::fs::create_dir(setup.path().join("evidence")).unwrap();
+        setup.set("/evidence", json!({"directory": "evidence"}))
+    });
+    let mut connection = room.open();
+    let said: String = (1..=300).map(|number| format!("line {number}\n")).collect();
+    let input = |said: &str| {
+        json!([{"role": "user", "content": "go"},
+            {"type": "function_call", "call_id": "c", "name": "exec_command", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": said}])
+    };
+    connection.send(create(json!({"input": input(&said)})));
+    assert_eq!(answer(&mut connection), called("get_weather"));
+    let heard: Value = serde_json::from_str(&room.heard()[0]).unwrap();
+    let read = heard["input"][2]["output"].as_str().unwrap();
+    assert!(
+        read.contains("\n[postern] 285 of 300 lines (2 KB) left out. All of it: http://postern.internal/"),
+        "{read}"
+    );
+    // The twin: a short one.
+    connection.send(create(json!({"input": input("short")})));
+    answer(&mut connection);
+    let heard: Value = serde_json::from_str(&room.heard()[1]).unwrap();
+    assert_eq!(heard["input"], input("short"));
+}

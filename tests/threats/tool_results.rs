@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::requests::{
     self, CHAT, CONVERSE, DIALECTS, GEMINI, MESSAGES, Models, RESPONSES, models_with, reply,
 };
+use crate::routing::{Scripts, policy, routed_by};
 use crate::support::Setup;
 use crate::support::journal::poll;
 
@@ -276,6 +277,32 @@ fn counts_of_tokens_are_of_what_would_be_sent() {
     let counted = sent(&test, "api.anthropic.com/v1/messages/count_tokens", &body);
     assert_eq!(counted, sent(&test, MESSAGES, &body));
     assert_eq!(named(&counted).len(), 1);
+}
+
+#[test]
+fn a_body_that_its_client_signed_is_not_edited() {
+    let test = shortening(SHORTENS);
+    let signed =
+        r#"{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=1; cch=00000;"}],"#;
+    let body = conversation(MESSAGES, "go", &[bash(&log())]).replacen('{', signed, 1);
+    let of = |headers: &[(&str, &str)]| test.post_with(MESSAGES, headers, &body).seen().body.clone();
+    let subscribed = [("authorization", "Bearer sk-ant-oat01-x"), ("anthropic-beta", "oauth-2025-04-20")];
+    assert_eq!(of(&subscribed), body.as_bytes());
+    // The twin: with a key of the API nobody checks that hash.
+    assert_ne!(of(&[("x-api-key", "k")]), body.as_bytes());
+}
+
+#[test]
+fn a_model_of_a_route_reads_what_is_left() {
+    let more = format!("  {}\n", SHORTENS);
+    let routes = "- {name: every, match: {models: ['*']}, to: [coder]}";
+    let test = routed_by(&policy(routes, &more), Scripts::default(), keeping);
+    let body = conversation(MESSAGES, "go", &[bash(&log())]);
+    let answer = test.ask(&serde_json::from_str(&body).unwrap());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let read = crate::routing::Routed::sent_last(&test.vllm)["messages"][2]["content"].to_string();
+    assert!(read.contains("285 of 300 lines (6 KB) left out"), "{read}");
+    assert_eq!(named(&read).len(), 1);
 }
 
 #[test]

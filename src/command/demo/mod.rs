@@ -1,6 +1,7 @@
 //! `postern demo`: what the gateway does, played in one process over real TLS, without a network.
 
 mod agent;
+mod outputs;
 mod provider;
 mod record;
 mod stage;

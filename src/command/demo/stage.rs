@@ -63,6 +63,8 @@ impl DemoStage {
         place.write("model-key", real_key.as_bytes())?;
         let hosts: serde_json::Map<_, _> =
             NAMES.iter().map(|name| ((*name).to_owned(), upstream.address.to_string().into())).collect();
+        let evidence = place.path().join("evidence");
+        std::fs::create_dir(&evidence)?;
         let settings = json!({
             "listeners": {"explicit": {
                 "address": "127.0.0.1:0",
@@ -76,6 +78,7 @@ impl DemoStage {
                 "hosts": hosts,
                 "allowAddresses": ["127.0.0.0/8"],
             },
+            "evidence": {"directory": evidence},
             "shutdown": {"grace": "1s"},
         });
         let settings = place.write("settings.yaml", settings.to_string().as_bytes())?;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use super::agent::{AgentAnswer, Ask};
 use super::stage::DemoStage;
 use super::upstream::ECHO;
-use super::{record, turns};
+use super::{outputs, record, turns};
 
 /// The placeholder that the agent holds instead of the key.
 const PLACEHOLDER: &str = "sk-demo-placeholder";
@@ -109,6 +109,16 @@ pub(super) const STEPS: &[DemoStep] = &[
         play: |stage| Box::pin(secret_elsewhere(stage)),
     },
     DemoStep {
+        done: "a test run has printed 2,000 lines, of which one failed; go on",
+        expected: "200, the provider read 183 lines, 700: test case 700 ... FAILED among them",
+        play: |stage| Box::pin(outputs::cut(stage)),
+    },
+    DemoStep {
+        done: "read the rest at the address that stands in their place",
+        expected: "2000 lines, byte for byte what the test run printed",
+        play: |stage| Box::pin(outputs::read_back(stage)),
+    },
+    DemoStep {
         done: "ask the model demo-opus, which a rule in CEL denies",
         expected: "403 by local/demo/small-models: Use a smaller model",
         play: |stage| Box::pin(turns::denied_model(stage)),
@@ -147,7 +157,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "count what happened",
-        expected: "6 requests denied, 5 of 9 tool calls denied by 2 rules, 84 tokens in and 210 out",
+        expected: "6 requests denied, 5 of 9 tool calls denied by 2 rules, 96 tokens in and 240 out",
         play: |stage| Box::pin(record::stats(stage)),
     },
     DemoStep {

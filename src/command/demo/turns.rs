@@ -9,7 +9,7 @@ use super::agent::{AgentAnswer, Ask};
 use super::provider::{self, CLEAN_UP, Call, LOOK_AROUND, MESSAGES, ModelTurn};
 use super::stage::DemoStage;
 
-const HOST: &str = "llm.demo.test";
+pub(super) const HOST: &str = "llm.demo.test";
 
 /// Returns which tools the provider was offered: `web_search`, and one of the agent's own.
 pub(super) async fn hosted_tool(stage: &DemoStage) -> anyhow::Result<String> {
@@ -152,7 +152,7 @@ async fn ask(stage: &DemoStage, (prompt, _): &ModelTurn, tools: &[Value]) -> any
     stage.ask(Ask::post(HOST, MESSAGES, body.to_string())).await
 }
 
-fn tool(name: &str) -> Value {
+pub(super) fn tool(name: &str) -> Value {
     json!({"name": name, "description": "A tool of the agent's own.", "input_schema": {"type": "object"}})
 }
 
@@ -208,6 +208,6 @@ impl PrintedAnswer {
 }
 
 /// The first of these entries that is a text.
-fn first<const N: usize>(object: &Value, keys: [&str; N]) -> String {
+pub(super) fn first<const N: usize>(object: &Value, keys: [&str; N]) -> String {
     keys.iter().find_map(|key| object[*key].as_str()).unwrap_or_default().to_owned()
 }
