@@ -1,5 +1,5 @@
 //! Remembers the names of texts by a hash that nobody else can make: a conversation sends its texts again with each turn, and
-//! SHA-256 takes ten times as long.
+//! SHA-256 takes six times as long.
 
 use std::fmt;
 use std::hash::BuildHasher;
