@@ -36,6 +36,7 @@ const PURE: &[&str] = &[
     "agent_api",
     "evidence/id",
     "evidence/index",
+    "evidence/names",
     "evidence/refused",
     "call",
     "detection",

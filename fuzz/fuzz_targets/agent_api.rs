@@ -1,13 +1,17 @@
-//! Questions to the gateway's own name: any method, path, headers and body get an answer of plain ASCII, and one in JSON
-//! where there is any.
+//! Questions to the gateway's own name: any method, path, query, headers and body get an answer of plain ASCII, and one in
+//! JSON where there is any; but for the lines of a kept text, which are told as they stand in it.
 #![no_main]
+
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 use postern::agent_api::denials::Denial;
+use postern::agent_api::evidence::{EvidenceAccess, NotTold};
 use postern::agent_api::mcp::Action;
-use postern::agent_api::{Body, Question, Source, answer};
+use postern::agent_api::{Body, Question, Source, answer, wanted_evidence};
 use postern::event::Id;
+use postern::evidence::EvidenceId;
 use postern::policy::document::Explain;
 use postern::policy::explain::ShownDecision;
 use serde_json::{Value, json};
@@ -30,7 +34,18 @@ impl Source for Open {
     fn check(&self, _action: &Action) -> Result<ShownDecision, String> {
         Ok(ShownDecision { verdict: "Deny", rule: None, reason: Some("<\u{202e}".to_owned()) })
     }
+
+    fn evidence_access(&self) -> EvidenceAccess {
+        EvidenceAccess::ToolToo
+    }
+
+    /// A text is kept under each name.
+    fn evidence(&self, _id: EvidenceId) -> Result<Arc<str>, NotTold> {
+        Ok(KEPT.into())
+    }
 }
+
+const KEPT: &str = "one\r\ntwo <\u{202e}>\n\nfour";
 
 const NAMES: [&str; 5] = ["content-type", "mcp-protocol-version", "mcp-method", "mcp-name", "origin"];
 
@@ -44,8 +59,19 @@ fuzz_target!(|input: (bool, &str, Vec<(u8, &str)>, &[u8])| {
             headers.append(name, value);
         }
     }
-    let (method, path) = if posts { ("POST", "/mcp") } else { ("GET", path) };
-    let answer = answer(&Question { method, path, headers: &headers, body: Body::Whole(body) }, &Open);
+    let (method, target) = if posts { ("POST", "/mcp") } else { ("GET", path) };
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let question = Question { method, path, query, headers: &headers, body: Body::Whole(body) };
+    let _ = wanted_evidence(&question, EvidenceAccess::ToolToo);
+    let answer = answer(&question, &Open);
+    if answer.content_type.starts_with("text/plain") {
+        let told = |line: &str| {
+            let unnumbered = line.split_once(": ").map_or(line, |(_, line)| line);
+            KEPT.contains(line) || KEPT.contains(unnumbered)
+        };
+        assert!(answer.body.split_inclusive('\n').all(told), "{answer:?}");
+        return;
+    }
     assert!(answer.body.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')), "{}", answer.body);
     assert!(answer.body.is_empty() == (answer.status == 202), "{answer:?}");
     if !answer.body.is_empty() {

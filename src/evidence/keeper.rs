@@ -256,9 +256,12 @@ fn holds(directory: &Directory, id: EvidenceId, text: &str, before: Option<Entry
 
 /// Why a text could not be kept.
 pub(super) fn reason(error: &io::Error) -> NotKept {
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => NotKept::Full,
-        ErrorKind::NotFound | ErrorKind::NotADirectory => NotKept::NoDirectory,
-        _ => NotKept::WriteFailed,
+    let kind = error.kind();
+    if matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) {
+        NotKept::Full
+    } else if matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory) {
+        NotKept::NoDirectory
+    } else {
+        NotKept::WriteFailed
     }
 }

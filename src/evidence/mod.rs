@@ -4,6 +4,7 @@ mod directory;
 pub mod id;
 mod index;
 mod keeper;
+mod names;
 mod refused;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use tokio::sync::oneshot;
 pub use self::id::EvidenceId;
 use self::index::{Index, Retention};
 use self::keeper::{Backlog, Job, Keeper, Shared, Work, lock};
+use self::names::KnownNames;
 use self::refused::Refused;
 use crate::name::gateway;
 use crate::telemetry::Metrics;
@@ -118,6 +120,7 @@ struct Store {
     /// A task was not done in time, and nothing has come of it since.
     is_late: AtomicBool,
     refused: Arc<Mutex<Refused>>,
+    names: KnownNames,
 }
 
 impl Evidence {
@@ -143,6 +146,7 @@ impl Evidence {
             backlog: Arc::default(),
             is_late: AtomicBool::new(false),
             refused,
+            names: KnownNames::default(),
         };
         Ok(Self::over(Arc::new(store), terms))
     }
@@ -174,7 +178,7 @@ impl Evidence {
         let mut outcomes: Vec<Result<Kept, NotKept>> = Vec::with_capacity(texts.len());
         let (mut asked, mut places) = (Vec::new(), Vec::new());
         for (place, text) in texts.iter().enumerate() {
-            let id = EvidenceId::of(text);
+            let id = self.id(text);
             let refused = lock(&self.store.refused).reason(id);
             if refused.is_none() && !lock(&self.store.shared).index.touch(id, text.len() as u64, now) {
                 asked.push((id, Arc::clone(text)));
@@ -197,6 +201,11 @@ impl Evidence {
             }
         }
         outcomes
+    }
+
+    /// The name of a text, which is looked up where it was asked for before.
+    pub fn id(&self, text: &str) -> EvidenceId {
+        self.store.names.of(text)
     }
 
     /// Where the agent reads a text: a file, or the gateway's own address.

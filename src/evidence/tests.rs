@@ -274,6 +274,7 @@ fn hung(directory: &Path) -> (Evidence, Receiver<Job>) {
         backlog: Arc::default(),
         is_late: AtomicBool::new(false),
         refused: Arc::default(),
+        names: KnownNames::default(),
     };
     (Evidence::over(Arc::new(store), &terms(directory)), queue)
 }

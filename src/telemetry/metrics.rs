@@ -42,8 +42,7 @@ pub struct Metrics {
     leaves_seen: AtomicU64,
     leaf_rejected: IntCounter,
     intercepting: InterceptionMetrics,
-    buffered: IntGauge,
-    evidence: IntGauge,
+    bytes: ByteMetrics,
     events: IntCounter,
     events_dropped: IntCounterVec,
     dropped_total: AtomicU64,
@@ -120,8 +119,7 @@ impl Metrics {
             leaves_seen: AtomicU64::new(0),
             leaf_rejected: counter(r, "postern_leaf_rejected_total", "Agents that rejected our leaf.")?,
             intercepting: InterceptionMetrics::new(r)?,
-            buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
-            evidence: gauge(r, "postern_evidence_bytes", "Bytes of the tool results that are kept.")?,
+            bytes: ByteMetrics::new(r)?,
             events: counter(r, "postern_ledger_events_total", "Events numbered and given to the sinks.")?,
             events_dropped: counters(
                 r,
@@ -295,12 +293,12 @@ impl Metrics {
 
     /// Bytes of a body were taken into memory (positive) or let go (negative).
     pub fn buffered(&self, bytes: i64) {
-        self.buffered.add(bytes);
+        self.bytes.buffered.add(bytes);
     }
 
     /// The files of kept tool results take so many bytes.
     pub fn evidence_bytes(&self, bytes: u64) {
-        self.evidence.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        self.bytes.evidence.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// Events were numbered and given to the sinks.
@@ -396,6 +394,22 @@ impl DurationMetrics {
                 histogram.observe(time.as_secs_f64());
             }
         }
+    }
+}
+
+/// What is held for agents, in memory and on disk.
+#[derive(Debug)]
+struct ByteMetrics {
+    buffered: IntGauge,
+    evidence: IntGauge,
+}
+
+impl ByteMetrics {
+    fn new(r: &Registry) -> Result<Self, Error> {
+        Ok(Self {
+            buffered: gauge(r, "postern_buffered_bytes", "Bytes that are held in memory for agents.")?,
+            evidence: gauge(r, "postern_evidence_bytes", "Bytes of the tool results that are kept.")?,
+        })
     }
 }
 
