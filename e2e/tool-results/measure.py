@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from prefixes import cost, misses
-from script import MARKER, Script
+from script import MARKER, Script, evidence
 from standin import DIALECTS
 
 # A token is four bytes, as in a policy.
@@ -26,7 +26,8 @@ class Measure:
     # How the agent itself shortened the result, if it did.
     own: str
     cut: bool
-    # How the model got what it needed: "first" (it stood in the first result), "read", "searched", "again", "never"; or "" where it needs nothing.
+    # How the model got what it needed: "first" (it stood in the first result), "read" or "searched" (the evidence), "own" (a
+    # file of the agent's), "again" (by the command), "never"; or "" where it needs nothing.
     reached: str
     misses: int
     ended: bool
@@ -54,15 +55,16 @@ def reached(task, script, results):
         return ""
     for place, (call, text) in enumerate(zip(script.played(results), results, strict=True)):
         if task.needs in text:
-            return "first" if place == 0 else way_of(call)
+            return "first" if place == 0 else way_of(call, evidence(results[0]))
     return "never"
 
 
-def way_of(call):
-    """How a call fetches what was left out."""
-    if call.kind == "read" or (call.argument.startswith("curl ") and " match=" not in call.argument):
-        return "read"
-    return "searched" if call.argument.startswith(("grep ", "curl ")) else "again"
+def way_of(call, places):
+    """How a call fetches what was left out; `places` are those of the evidence."""
+    if any(place in call.argument for place in places):
+        is_search = call.argument.startswith("grep ") or " match=" in call.argument
+        return "searched" if is_search else "read"
+    return "own" if call.kind == "read" or call.argument.startswith("grep ") else "again"
 
 
 def own(text):

@@ -20,6 +20,9 @@ def tables(all_figures):
     agents = list(dict.fromkeys(run["agent"] for run in runs))
     yield from by_agent(runs, agents)
     yield ""
+    # An agent that does a few tasks alone has no columns below.
+    most = max((len(of(runs, CUT, agent=agent)) for agent in agents), default=0)
+    agents = [agent for agent in agents if len(of(runs, CUT, agent=agent)) == most]
     yield from by_way(runs, agents)
     yield ""
     yield from by_kind(runs, agents)
@@ -30,14 +33,14 @@ def tables(all_figures):
 
 
 def by_agent(runs, agents):
-    yield "| agent | tasks | results cut | shortened by the agent itself | tokens without | with | change | cost with a cache of prompts | fetched back | found without fetching | not reachable | misses of a cache without, with |"
-    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    yield "| agent | tasks | results cut | shortened by the agent itself | tokens without | with | change | cost with a cache of prompts | fetched from evidence | otherwise | found without fetching | not reachable | misses of a cache without, with |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|---|"
     for agent in agents:
         before, after = (of(runs, way, agent=agent) for way in (PLAIN, CUT))
         cut = [run for run in after if run["cut"]]
         ways = Counter(run["reached"] for run in cut)
         cells = [
-            agent, len(after), len(cut), sum(bool(run["own"]) for run in before), *change(before, after), change(before, after, "cost")[2], ways["read"] + ways["searched"] + ways["again"],
+            agent, len(after), len(cut), sum(bool(run["own"]) for run in before), *change(before, after), change(before, after, "cost")[2], ways["read"] + ways["searched"], ways["own"] + ways["again"],
             ways["first"], sum(run["reached"] == "never" for run in after), f"{total(before, 'misses')}, {total(after, 'misses')}",
         ]
         yield row(cells)
@@ -49,6 +52,7 @@ WAYS = {
     "first": "the line stood in what was left",
     "searched": "the line was searched for in the evidence",
     "read": "the evidence was read whole",
+    "own": "the agent's own file was read or searched",
     "again": "the command was run again",
     "never": "the line was not reached",
 }
@@ -91,8 +95,9 @@ def told(before, after):
     if not before or not after:
         return ""
     (before,), (after,) = before, after
-    state = f"cut to {after['result']:,}" if after["cut"] else "shortened by the agent" if before["own"] else "left"
-    way = {"read": ", read back", "searched": ", searched in the file", "again": ", run again", "never": ", **not reachable**"}.get(after["reached"], "")
+    states = ["shortened by the agent"] * bool(before["own"]) + [f"cut to {after['result']:,}"] * after["cut"]
+    state = ", ".join(states) or "left"
+    way = {"read": ", evidence read whole", "searched": ", searched in the evidence", "own": ", from the agent's own file", "again": ", run again", "never": ", **not reachable**"}.get(after["reached"], "")
     return f"{before['result']:,} {state}{way}; {before['tokens']:,} → {after['tokens']:,}"
 
 
