@@ -61,6 +61,11 @@ pub trait Source {
     /// What the policies name, where all of it may be asked.
     fn permissions(&self) -> Value;
 
+    /// Whether the workspace may be asked about.
+    fn has_workspace(&self) -> bool {
+        false
+    }
+
     /// What would become of a tool call or a request, where that may be asked.
     ///
     /// # Errors
@@ -82,7 +87,7 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
     }
     let is_read = matches!(question.method, "GET" | "HEAD");
     match question.path {
-        "/" if is_read => Answer::of(200, &index(source.explains())),
+        "/" if is_read => Answer::of(200, &index(source)),
         "/policy" if is_read && source.explains() == Explain::Policy => {
             Answer::of(200, &source.permissions())
         }
@@ -102,13 +107,18 @@ pub fn answer(question: &Question<'_>, source: &impl Source) -> Answer {
 }
 
 /// What is served.
-fn index(explains: Explain) -> Value {
+fn index(source: &impl Source) -> Value {
+    let explains = source.explains();
     let mut questions = json!({
         "GET /why/EVENT": "why the event with this id was denied",
         "POST /mcp": "the same as tools of the Model Context Protocol",
     });
     if explains == Explain::Policy {
         questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");
+    }
+    if source.has_workspace() {
+        questions["GET /workspace/map"] = json!("lines of the workspace's files that look like declarations");
+        questions["GET /workspace/anatomy?path=PATH"] = json!("the same of one directory or file");
     }
     json!({
         "about": "The gateway through which this agent's traffic leaves. It answers here and changes nothing.",

@@ -16,6 +16,7 @@ use super::inbound::names;
 use super::inbound::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
+use super::workspace_door::{self, WorkspaceReply};
 use crate::agent_api::denials::Denial;
 use crate::agent_api::mcp::Action as AskedAction;
 use crate::agent_api::permissions::permissions;
@@ -76,6 +77,17 @@ pub(crate) async fn serve(
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return response;
     }
+    match workspace_door::answer(snapshot, &parts).await {
+        Some(WorkspaceReply::Page(text)) => {
+            record(session, &parts, 200);
+            return workspace_door::page(text, parts.method == Method::HEAD);
+        }
+        Some(WorkspaceReply::Error(answer)) => {
+            record(session, &parts, answer.status);
+            return response(answer, &parts.method);
+        }
+        None => {}
+    }
     let (method, path, headers) = (parts.method.as_str(), parts.uri.path(), &parts.headers);
     let read = agent_api::has_body(method, path, headers);
     let answer = match if read { body(incoming, snapshot).await } else { Ok(Some(Bytes::new())) } {
@@ -120,6 +132,10 @@ impl Source for Asked<'_> {
 
     fn permissions(&self) -> serde_json::Value {
         permissions(self.snapshot.policy())
+    }
+
+    fn has_workspace(&self) -> bool {
+        self.snapshot.workspace().is_some()
     }
 
     fn check(&self, action: &AskedAction) -> Result<ShownDecision, String> {

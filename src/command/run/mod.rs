@@ -2,6 +2,7 @@
 
 mod background;
 mod child;
+mod companion;
 pub(super) mod corporate;
 mod denied;
 mod node;
@@ -38,6 +39,7 @@ use crate::terminal;
 use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
 use child::ChildSignals;
+use companion::Companion;
 use corporate::ProxySearch;
 use page::RunPage;
 use policy::ChosenPolicy;
@@ -77,7 +79,11 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
     say(&chosen.announcement());
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
     let origin = GatewayOrigin::of_run(&program.unwrap_or_default().to_string_lossy());
-    let prepared = Prepared::write(&chosen, place, &origin)?;
+    let companion = match &args.workspace {
+        Some(root) => Some(Companion::start(root, &place).await?),
+        None => None,
+    };
+    let prepared = Prepared::write(&chosen, place, &origin, companion.as_ref())?;
     let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = RunTally::default();
@@ -119,6 +125,9 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
         }
     };
     running.stop().await;
+    if let Some(companion) = companion {
+        companion.stop().await;
+    }
     if let Some(page) = page {
         page.stop().await;
     }
@@ -196,7 +205,12 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(chosen: &ChosenPolicy, place: PrivateDirectory, origin: &GatewayOrigin) -> anyhow::Result<Self> {
+    fn write(
+        chosen: &ChosenPolicy,
+        place: PrivateDirectory,
+        origin: &GatewayOrigin,
+        companion: Option<&Companion>,
+    ) -> anyhow::Result<Self> {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
@@ -216,7 +230,7 @@ impl Prepared {
         }
         let password = random_hex()?;
         let socket = origin.write(&place)?;
-        let settings = json!({
+        let mut settings = json!({
             "listeners": {"explicit": {
                 "address": "127.0.0.1:0",
                 "passwordFile": place.write("proxy-password", password.as_bytes())?,
@@ -232,6 +246,9 @@ impl Prepared {
             "events": {"stdout": false},
             "shutdown": {"grace": GRACE},
         });
+        if let Some(companion) = companion {
+            settings["workspace"] = json!({"socket": companion.socket});
+        }
         Ok(Self {
             password,
             // JSON is YAML.
