@@ -92,6 +92,10 @@ const PURE: &[&str] = &[
     "operator/webhook/bundle",
     "operator/authority/collapse",
     "operator/authority/constraints",
+    "workspace/outline",
+    "workspace/occurrences",
+    "workspace/page",
+    "workspace/protocol",
 ];
 
 /// What touches the world, but for what joins it.
@@ -110,6 +114,7 @@ const WORLD: &[&str] = &[
     "credential",
     "drain",
     "redirect",
+    "workspace",
 ];
 
 /// The same without what moves bytes.

@@ -12,10 +12,14 @@ use super::{environment, output, roots};
 use crate::cli::Output;
 use crate::config::ledger::LedgerSettings;
 use crate::config::pod::PolicySettings;
+use crate::config::settings::WorkspaceSettings;
 use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
-use crate::pod::{LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION};
+use crate::pod::{
+    LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION, WORKSPACE_DIRECTORY,
+    WORKSPACE_SOCKET,
+};
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
 use crate::provider::surface::COMPANIONS;
@@ -127,6 +131,7 @@ fn read_anywhere(
     let checked = Settings::read(config, &environment::variable).and_then(|mut settings| {
         environment::keep_first_roots(&mut settings.upstream.roots_of_environment);
         settings.ledger = settings.ledger.take().and_then(|ledger| in_this_pod(ledger, surroundings));
+        settings.workspace = settings.workspace.take().or_else(|| companion_of_this_pod(surroundings));
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
@@ -145,6 +150,12 @@ fn in_this_pod(ledger: LedgerSettings, surroundings: Surroundings) -> Option<Led
     }
     let bytes = environment::variable(LEDGER_BYTES_VARIABLE).and_then(|bytes| bytes.parse().ok());
     Some(ledger.fitting(bytes))
+}
+
+/// The companion of this pod, where it was injected with one: all pods of a namespace share one settings file.
+fn companion_of_this_pod(surroundings: Surroundings) -> Option<WorkspaceSettings> {
+    let is_there = surroundings.kubernetes && Path::new(WORKSPACE_DIRECTORY).exists();
+    is_there.then(|| WorkspaceSettings { socket: WORKSPACE_SOCKET.into() })
 }
 
 /// Reads everything that the settings name.

@@ -9,7 +9,6 @@ use super::body::Body;
 use super::snapshot::Snapshot;
 use crate::agent_api::Answer;
 use crate::wire::percent;
-use crate::workspace::PATIENCE;
 use crate::workspace::protocol::{WorkspaceAnswer, WorkspaceQuestion};
 
 /// Where the outlines of the whole workspace are served.
@@ -47,7 +46,7 @@ pub(super) async fn answer(snapshot: &Snapshot, parts: &Parts) -> Option<Workspa
         let refused = Answer { allow: Some("GET, HEAD"), ..Answer::error(405, "This takes another method") };
         return Some(WorkspaceReply::Error(refused));
     }
-    let asked = tokio::task::spawn_blocking(move || workspace.ask(&question, PATIENCE)).await;
+    let asked = tokio::task::spawn_blocking(move || workspace.ask(&question)).await;
     match asked {
         Ok(Ok(WorkspaceAnswer::Page(text))) => Some(WorkspaceReply::Page(text)),
         Ok(Ok(WorkspaceAnswer::Refused(why))) => error(404, &why),

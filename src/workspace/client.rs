@@ -43,21 +43,29 @@ impl WorkspaceClient {
         Self { socket, rests: Mutex::new(None) }
     }
 
-    /// Asks, and waits at most so long, and never more than 50 ms. It blocks its thread.
+    /// Asks, and waits at most 50 ms. It blocks its thread.
     ///
     /// # Errors
     /// There is no answer.
-    pub fn ask(
+    pub fn ask(&self, question: &WorkspaceQuestion) -> Result<WorkspaceAnswer, WorkspaceFailure> {
+        let framed = protocol::framed(question, MOST_QUESTION)?;
+        self.exchange(&framed, Instant::now() + PATIENCE)
+    }
+
+    /// Asks where others wait for the answer, at most so long: a companion that was late is left alone for a while.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub fn ask_in_passing(
         &self,
         question: &WorkspaceQuestion,
         patience: Duration,
     ) -> Result<WorkspaceAnswer, WorkspaceFailure> {
         let framed = protocol::framed(question, MOST_QUESTION)?;
-        let until = Instant::now() + patience.min(PATIENCE);
         if self.is_resting() {
             return Err(WorkspaceFailure::Resting);
         }
-        let answer = self.exchange(&framed, until);
+        let answer = self.exchange(&framed, Instant::now() + patience.min(PATIENCE));
         if matches!(answer, Err(WorkspaceFailure::Late)) {
             *self.rests.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + REST);
         }
@@ -150,7 +158,7 @@ mod tests {
         let path = directory.path().join("s");
         let listener = UnixListener::bind(&path).unwrap();
         let companion = thread::spawn(move || behave(listener.accept().unwrap().0));
-        let answer = WorkspaceClient::new(path).ask(&WorkspaceQuestion::Map, PATIENCE);
+        let answer = WorkspaceClient::new(path).ask(&WorkspaceQuestion::Map);
         companion.join().unwrap();
         answer
     }
@@ -186,10 +194,7 @@ mod tests {
             assert!(matches!(asked(says(bytes)), Err(WorkspaceFailure::Wrong(_))));
         }
         let nobody = WorkspaceClient::new("/nonexistent/s".into());
-        assert!(matches!(
-            nobody.ask(&WorkspaceQuestion::Map, PATIENCE),
-            Err(WorkspaceFailure::Unreachable(_))
-        ));
+        assert!(matches!(nobody.ask(&WorkspaceQuestion::Map), Err(WorkspaceFailure::Unreachable(_))));
     }
 
     #[test]
@@ -199,8 +204,13 @@ mod tests {
         // It accepts nothing: the kernel takes the question.
         let _listener = UnixListener::bind(&path).unwrap();
         let client = WorkspaceClient::new(path);
-        assert!(matches!(client.ask(&WorkspaceQuestion::Map, PATIENCE), Err(WorkspaceFailure::Late)));
-        assert!(matches!(client.ask(&WorkspaceQuestion::Map, PATIENCE), Err(WorkspaceFailure::Resting)));
+        let ask = || client.ask_in_passing(&WorkspaceQuestion::Map, PATIENCE);
+        assert!(matches!(ask(), Err(WorkspaceFailure::Late)));
+        assert!(matches!(ask(), Err(WorkspaceFailure::Resting)));
+        assert!(
+            matches!(client.ask(&WorkspaceQuestion::Map), Err(WorkspaceFailure::Late)),
+            "nobody waits for this"
+        );
     }
 
     #[test]
@@ -213,6 +223,6 @@ mod tests {
         let client = WorkspaceClient::new(path);
         let waiting: Vec<_> = (0..8).map_while(|_| client.connect().ok()).collect();
         assert!(waiting.len() < 8, "the queue is never full");
-        assert!(matches!(client.ask(&WorkspaceQuestion::Map, PATIENCE), Err(WorkspaceFailure::Late)));
+        assert!(matches!(client.ask(&WorkspaceQuestion::Map), Err(WorkspaceFailure::Late)));
     }
 }

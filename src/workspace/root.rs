@@ -10,6 +10,9 @@ use rustix::io::Errno;
 
 use super::MOST_FILE;
 
+/// After so many entries of a directory the clock is looked at.
+const LOOKS: usize = 1024;
+
 /// An open workspace.
 pub(crate) struct Root {
     directory: OwnedFd,
@@ -85,12 +88,17 @@ impl Root {
         String::from_utf8(bytes).map_err(|_| Unread::NotText)
     }
 
-    /// The directories and regular files in a directory, in the order of their names, at most so many; and whether there are
-    /// more.
-    pub(super) fn entries(&self, path: &Path, most: usize) -> Result<(Vec<Entry>, bool), Unread> {
+    /// The directories and regular files in a directory, in the order of their names, at most so many and as far as there is
+    /// time; and whether there are more.
+    pub(super) fn entries(
+        &self,
+        path: &Path,
+        most: usize,
+        is_late: impl Fn() -> bool,
+    ) -> Result<(Vec<Entry>, bool), Unread> {
         let opened = self.beneath(path, OFlags::DIRECTORY).map_err(unread)?;
         let read = Dir::read_from(opened).map_err(|_| Unread::NotText)?;
-        let (mut entries, mut looked_at) = (Vec::new(), 0);
+        let (mut entries, mut looked_at, mut has_more) = (Vec::new(), 0, false);
         for entry in read {
             // A directory that ends early by an error ends.
             let Ok(entry) = entry else { break };
@@ -98,9 +106,9 @@ impl Root {
             if matches!(bytes, b"." | b"..") {
                 continue;
             }
-            if looked_at == most {
-                entries.sort_unstable_by(|one: &Entry, other| one.name.cmp(&other.name));
-                return Ok((entries, true));
+            if looked_at == most || (looked_at % LOOKS == LOOKS - 1 && is_late()) {
+                has_more = true;
+                break;
             }
             looked_at += 1;
             let is_directory = match entry.file_type() {
@@ -117,8 +125,8 @@ impl Root {
                 entries.push(Entry { name, is_directory });
             }
         }
-        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        Ok((entries, false))
+        entries.sort_unstable_by(|one: &Entry, other| one.name.cmp(&other.name));
+        Ok((entries, has_more))
     }
 
     fn beneath(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -225,12 +233,12 @@ mod tests {
         symlink("src", inner.join("linked")).unwrap();
         fs::write(inner.join("b"), "").unwrap();
         fs::write(inner.join("a"), "").unwrap();
-        let (entries, more) = root.entries(Path::new("."), 10).unwrap();
+        let (entries, more) = root.entries(Path::new("."), 10, || false).unwrap();
         let names: Vec<_> = entries.iter().map(|entry| (entry.name.as_str(), entry.is_directory)).collect();
         assert_eq!((names.as_slice(), more), (&[("a", false), ("b", false), ("src", true)][..], false));
-        assert!(root.entries(Path::new("."), 2).unwrap().1);
-        assert_eq!(root.entries(Path::new("linked"), 2), Err(Unread::NotText));
-        assert_eq!(root.entries(Path::new(".."), 2), Err(Unread::NotText));
-        assert_eq!(root.entries(Path::new("a"), 2), Err(Unread::Missing));
+        assert!(root.entries(Path::new("."), 2, || false).unwrap().1);
+        assert_eq!(root.entries(Path::new("linked"), 2, || false), Err(Unread::NotText));
+        assert_eq!(root.entries(Path::new(".."), 2, || false), Err(Unread::NotText));
+        assert_eq!(root.entries(Path::new("a"), 2, || false), Err(Unread::Missing));
     }
 }

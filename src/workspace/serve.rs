@@ -9,6 +9,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::answer::answer;
+use super::outline;
 use super::protocol::{self, MOST_ANSWER, MOST_QUESTION, PREFIX, WorkspaceAnswer};
 use super::root::Root;
 use crate::admin::{BoundSocket, OWNER_ALONE, SocketError};
@@ -53,6 +54,7 @@ pub fn serve(root: &Path, socket: &Path, askers: Askers, drain: &Drain) -> Resul
         Askers::Owner => OWNER_ALONE,
         Askers::Anybody => 0o666,
     };
+    outline::prepare();
     let bound = BoundSocket::at(socket, mode)?;
     let own = drain.clone();
     drain.spawn(async move {

@@ -60,6 +60,11 @@ struct Lack {
 }
 
 impl Lack {
+    /// Whether nothing more goes on the page.
+    fn ends(&self) -> bool {
+        self.is_late || self.is_full
+    }
+
     fn text(&self) -> String {
         let why = match self {
             Self { is_late: true, .. } => "there was no time for more",
@@ -74,18 +79,32 @@ impl Lack {
     }
 }
 
-/// The outlines of all source files, directory by directory.
+/// The outlines of all source files, breadth first, each directory in the order of names.
 pub(super) fn map(root: &Root, is_late: impl Fn() -> bool) -> String {
-    let (files, mut lack) = source_files(root, Path::new("."), &is_late);
-    let mut page = Page::new();
-    for (number, path) in files.iter().enumerate() {
+    let (mut page, mut lack, mut left) = (Page::new(), Lack::default(), MOST_ENTRIES);
+    let mut queue = VecDeque::from([(PathBuf::from("."), 0)]);
+    while let Some((directory, depth)) = queue.pop_front() {
         lack.is_late |= is_late();
-        if lack.is_late || lack.is_full {
-            lack.files = files.len() - number;
+        if lack.ends() || left == 0 {
+            lack.has_more = true;
             break;
         }
-        lack.is_full = file(root, path, MOST_IN_MAP, &mut page) == Err(Full);
-        lack.files = usize::from(lack.is_full);
+        // One that is gone, or may not be read, has nothing.
+        let Ok((entries, more)) = root.entries(&directory, left, &is_late) else { continue };
+        lack.has_more |= more;
+        left -= entries.len().min(left);
+        for entry in entries {
+            let path = joined(&directory, &entry.name);
+            if entry.is_directory {
+                let is_walked = depth < MOST_DEPTH && !SKIPPED.contains(&entry.name.as_str());
+                queue.extend(is_walked.then_some((path, depth + 1)));
+            } else if is_source(&entry.name) {
+                lack.is_late |= is_late();
+                let has_room = !lack.ends();
+                lack.is_full |= has_room && file(root, &path, MOST_IN_MAP, &mut page) == Err(Full);
+                lack.files += usize::from(lack.ends());
+            }
+        }
     }
     page.end(&lack.text())
 }
@@ -97,7 +116,7 @@ pub(super) fn map(root: &Root, is_late: impl Fn() -> bool) -> String {
 pub(super) fn anatomy(root: &Root, path: &Path, is_late: impl Fn() -> bool) -> Result<String, Unread> {
     let mut page = Page::new();
     let mut lack = Lack::default();
-    let (entries, more) = match root.entries(path, MOST_ENTRIES) {
+    let (entries, more) = match root.entries(path, MOST_ENTRIES, &is_late) {
         Ok(entries) => entries,
         // It may be a file.
         Err(_) => {
@@ -138,32 +157,6 @@ fn file(root: &Root, path: &Path, most: usize, page: &mut Page) -> Result<(), Fu
         0 => Ok(()),
         more => page.remark(&format!("{more} more such lines")),
     }
-}
-
-/// The source files of a directory and all below it, breadth first, each directory in the order of names.
-fn source_files(root: &Root, start: &Path, is_late: impl Fn() -> bool) -> (Vec<PathBuf>, Lack) {
-    let (mut files, mut lack, mut left) = (Vec::new(), Lack::default(), MOST_ENTRIES);
-    let mut queue = VecDeque::from([(start.to_owned(), 0)]);
-    while let Some((directory, depth)) = queue.pop_front() {
-        lack.is_late |= is_late();
-        if lack.is_late || left == 0 {
-            lack.has_more = true;
-            break;
-        }
-        // One that is gone, or may not be read, has nothing.
-        let Ok((entries, more)) = root.entries(&directory, left) else { continue };
-        lack.has_more |= more;
-        left -= entries.len().min(left);
-        for entry in entries {
-            let path = joined(&directory, &entry.name);
-            if !entry.is_directory {
-                files.extend(is_source(&entry.name).then_some(path));
-            } else if depth < MOST_DEPTH && !SKIPPED.contains(&entry.name.as_str()) {
-                queue.push_back((path, depth + 1));
-            }
-        }
-    }
-    (files, lack)
 }
 
 fn joined(directory: &Path, name: &str) -> PathBuf {
@@ -216,7 +209,7 @@ mod tests {
         let (_place, root) = workspace(&[("a.rs", "fn a() {}\n"), ("b.rs", "fn b() {}\n")]);
         assert!(map(&root, || true).contains("no time"));
         let asked = std::cell::Cell::new(0);
-        // In time for the walk and one file.
+        // In time for the directory and one file.
         let page = map(&root, || asked.replace(asked.get() + 1) > 1);
         assert_eq!(body(&page), ["a.rs", "  1: fn a() {}"]);
         assert!(page.contains("left out (1 source files that were seen): there was no time"), "{page}");

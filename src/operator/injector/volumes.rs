@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::shape::{
     Located, agents, annotation, edit_agents, edit_list, edit_object, is_true, list, put, spec, text,
 };
+use super::workspace;
 use crate::operator::settings::Injection;
 use crate::pod;
 
@@ -19,6 +20,9 @@ pub(super) const TRUST: &str = "postern-trust";
 
 /// The volume with the gateway's ledger.
 pub(super) const LEDGER: &str = "postern-ledger";
+
+/// The volume with the socket of the workspace's companion.
+pub(super) const WORKSPACE: &str = "postern-workspace";
 
 /// How much larger the ledger's volume is than the ledger may become: the file, its WAL and what SQLite needs beside.
 const LEDGER_ROOM: u64 = 64 << 20;
@@ -47,14 +51,19 @@ const FORBIDDEN_PATHS: [&str; 9] = [
     "/run/netns",
 ];
 
-/// Adds Postern's volumes; replaces others with the same names. `ledger` is the most bytes of a ledger, where there is one.
-pub(super) fn place(pod: &mut Value, ledger: Option<u64>) {
+/// Adds Postern's volumes; replaces others with the same names. `ledger` is the most bytes of a ledger, where there is one;
+/// `has_workspace` says whether the pod has a companion.
+pub(super) fn place(pod: &mut Value, ledger: Option<u64>, has_workspace: bool) {
     let Some(spec) = pod.get_mut("spec") else { return };
     edit_list(spec, "volumes", |volumes| {
         if ledger.is_none() {
             volumes.retain(|volume| text(volume, "name") != LEDGER);
         }
-        for ours in made().into_iter().chain(ledger.map(ledger_volume)) {
+        if !has_workspace {
+            volumes.retain(|volume| text(volume, "name") != WORKSPACE);
+        }
+        let socket = has_workspace.then(workspace::volume);
+        for ours in made().into_iter().chain(ledger.map(ledger_volume)).chain(socket) {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
             if let Some(theirs) = volumes.iter_mut().find(same_name) {
                 *theirs = ours;
@@ -105,7 +114,8 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
     let ours = made();
     for volume in spec(pod).items("volumes") {
-        if volume.name() == LEDGER || ours.iter().any(|ours| text(ours, "name") == volume.name()) {
+        let is_chosen = [LEDGER, WORKSPACE].contains(&volume.name());
+        if is_chosen || ours.iter().any(|ours| text(ours, "name") == volume.name()) {
             continue;
         }
         if volume.name().starts_with(pod::CONTAINER_PREFIX) {
@@ -254,7 +264,7 @@ fn refuse_host_path(volume: &Located<'_>, host_paths: &[String]) -> Option<Strin
 }
 
 /// A path without empty and dot segments; `/var/run` is a link to `/run`.
-fn canonical(path: &str) -> String {
+pub(super) fn canonical(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty() && *segment != ".") {
         if segment == ".." {
@@ -270,7 +280,7 @@ fn canonical(path: &str) -> String {
 }
 
 /// Whether a path equals the other or lies below it.
-fn is_within(path: &str, other: &str) -> bool {
+pub(super) fn is_within(path: &str, other: &str) -> bool {
     other == "/" || path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -284,7 +294,7 @@ pub(super) fn is_token_volume(name: &str) -> bool {
 }
 
 /// Whether a volume projects a proof of the pod's identity to the API server.
-fn holds_token(volume: &Value) -> bool {
+pub(super) fn holds_token(volume: &Value) -> bool {
     let sources = list(&volume["projected"], "sources");
     sources
         .iter()

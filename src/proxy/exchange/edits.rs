@@ -80,7 +80,7 @@ impl AnswerEdits {
         let mut verdict = verdict;
         if writes(call) {
             for edit in edit::edits(call.tool.name, call.tool.namespace, call.input) {
-                let (check, misfit) = self.check(snapshot, &terms, &edit);
+                let Some((check, misfit)) = self.check(snapshot, &terms, &edit) else { continue };
                 verdict.edit = verdict.edit.max(Some(check));
                 if let Some(misfit) = misfit {
                     verdict = apply(&terms, misfit, verdict);
@@ -106,36 +106,42 @@ impl AnswerEdits {
         }
     }
 
-    fn check(&self, snapshot: &Snapshot, terms: &EditTerms, edit: &FileEdit) -> (EditCheck, Option<Misfit>) {
+    /// What the workspace says of one edit; none where no policy asks.
+    fn check(
+        &self,
+        snapshot: &Snapshot,
+        terms: &EditTerms,
+        edit: &FileEdit,
+    ) -> Option<(EditCheck, Option<Misfit>)> {
         let is_asked = |judgement: &Judgement| {
             judgement.denies() || judgement.decision.would_deny() || judgement.audited.is_some()
         };
         let (is_overwrite, blocks) = match &edit.change {
             FileChange::Overwrite if is_asked(&terms.overwrite) => (true, &[][..]),
             FileChange::Replace(blocks) if is_asked(&terms.mismatch) => (false, blocks.as_slice()),
-            FileChange::Overwrite | FileChange::Replace(_) => return (EditCheck::Fits, None),
+            FileChange::Overwrite | FileChange::Replace(_) => return None,
         };
         let patience = {
             let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if !is_overwrite && state.changed.contains(&edit.path) {
-                return (EditCheck::Pending, None);
+                return Some((EditCheck::Pending, None));
             }
             state.patience
         };
         let Some(state) = self.ask(snapshot, terms, edit, (blocks, patience)) else {
-            return (EditCheck::Unavailable, None);
+            return Some((EditCheck::Unavailable, None));
         };
-        let FileState::Text { bytes, sha256, counts } = state else { return (EditCheck::NoText, None) };
+        let FileState::Text { bytes, sha256, counts } = state else { return Some((EditCheck::NoText, None)) };
         let path = || shown(&edit.path);
         let reason = if is_overwrite {
             (bytes > 0).then(|| overwriting(&path(), bytes, &sha256))
         } else {
             mismatch(blocks, &counts).map(|found| found.reason(&path(), &sha256))
         };
-        match reason {
+        Some(match reason {
             Some(reason) => (EditCheck::Misses, Some(Misfit { is_overwrite, reason })),
             None => (EditCheck::Fits, None),
-        }
+        })
     }
 
     /// What the workspace knows of a file; none where it does not say.
@@ -153,7 +159,7 @@ impl AnswerEdits {
             blocks: blocks.to_vec(),
         };
         let asked = Instant::now();
-        let answer = workspace.ask(&question, patience);
+        let answer = workspace.ask_in_passing(&question, patience);
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.patience = state.patience.saturating_sub(asked.elapsed());
         match answer {

@@ -38,6 +38,13 @@ pub fn languages() -> impl Iterator<Item = &'static str> {
     LANGUAGES.iter().map(|language| language.name)
 }
 
+/// Compiles the patterns of all languages, which the first file of each would wait for.
+pub fn prepare() {
+    (0..LANGUAGES.len()).for_each(|language| {
+        let _ = patterns(language);
+    });
+}
+
 /// Whether a file of this name is of a language that is known.
 pub fn is_source(file_name: &str) -> bool {
     language(file_name).is_some()
@@ -79,7 +86,7 @@ impl Patterns {
     }
 }
 
-/// Compiled when the first file of the language is read. The table's patterns all compile (tested).
+/// Compiled once, when the first file of the language is read at the latest. The table's patterns all compile (tested).
 fn patterns(language: usize) -> Option<&'static Patterns> {
     static COMPILED: [OnceLock<Option<Patterns>>; LANGUAGES.len()] =
         [const { OnceLock::new() }; LANGUAGES.len()];
