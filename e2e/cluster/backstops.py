@@ -271,7 +271,7 @@ def companion(checks):
         ("a socket out of a Secret", f"spec/volumes/{len(good['spec']['volumes']) - 1}", {"name": "postern-workspace", "secret": {"secretName": "mine"}}),
     ):
         pod = changed(good, path, value)
-        pod["spec"]["volumes"] += [{"name": "other", "emptyDir": {}}]
+        pod["spec"]["volumes"] += [{"name": name, "emptyDir": {}} for name in ("other", "kube-api-access-x")]
         refuse(what, pod)
     with_socket = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-workspace", "mountPath": "/x", "readOnly": True})
     create(checks, "postern-containers", "an agent with the companion's socket", with_socket)
