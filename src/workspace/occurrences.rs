@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
 use crate::call::{EditBlock, Occurrences};
 
@@ -95,7 +95,11 @@ impl Reader<'_> {
 }
 
 fn unix(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+    if memmem::find(text.as_bytes(), b"\r\n").is_some() {
+        Cow::Owned(text.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 #[cfg(test)]

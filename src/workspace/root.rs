@@ -82,10 +82,12 @@ impl Root {
         // It may grow meanwhile.
         let mut bytes = Vec::new();
         file.take(MOST_FILE + 1).read_to_end(&mut bytes).map_err(|_| Unread::NotText)?;
-        if bytes.len() as u64 > MOST_FILE || bytes.contains(&0) {
+        if bytes.len() as u64 > MOST_FILE || memchr::memchr(0, &bytes).is_some() {
             return Err(Unread::NotText);
         }
-        String::from_utf8(bytes).map_err(|_| Unread::NotText)
+        // Much faster on long texts than the standard library.
+        let text = simdutf8::basic::from_utf8(&bytes).map_err(|_| Unread::NotText)?;
+        Ok(text.to_owned())
     }
 
     /// The directories and regular files in a directory, in the order of their names, at most so many and as far as there is

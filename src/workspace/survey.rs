@@ -135,10 +135,12 @@ pub(super) fn anatomy(root: &Root, path: &Path, is_late: impl Fn() -> bool) -> R
         let path = joined(path, &entry.name);
         lack.is_late |= is_late();
         let is_source = is_source(&entry.name);
-        let added = match lack.is_late || lack.is_full {
-            true => Err(Full),
-            false if is_source => file(root, &path, usize::MAX, &mut page),
-            false => page.name(&path.display().to_string()),
+        let added = if lack.ends() {
+            Err(Full)
+        } else if is_source {
+            file(root, &path, usize::MAX, &mut page)
+        } else {
+            page.name(&path.display().to_string())
         };
         lack.is_full |= !lack.is_late && added.is_err();
         lack.files += usize::from(added.is_err() && is_source);

@@ -83,7 +83,7 @@ impl AnswerEdits {
                 let Some((check, misfit)) = self.check(snapshot, &terms, &edit) else { continue };
                 verdict.edit = verdict.edit.max(Some(check));
                 if let Some(misfit) = misfit {
-                    verdict = apply(&terms, misfit, verdict);
+                    verdict = apply(&terms, &misfit, verdict);
                 }
                 if verdict.decision.denies() {
                     return verdict;
@@ -182,7 +182,7 @@ fn writes(call: &ToolCall<'_>) -> bool {
 }
 
 /// Adds what policies say of an edit that does not fit.
-fn apply(terms: &EditTerms, misfit: Misfit, verdict: CallVerdict) -> CallVerdict {
+fn apply(terms: &EditTerms, misfit: &Misfit, verdict: CallVerdict) -> CallVerdict {
     let Judgement { decision, audited } =
         if misfit.is_overwrite { terms.overwrite.clone() } else { terms.mismatch.clone() };
     let because = |decision| Decision { reason: Some(misfit.reason.clone().into()), ..decision };
