@@ -29,6 +29,17 @@ struct Workspace {
     model: Model,
 }
 
+/// What became of a call.
+struct Called {
+    id: String,
+    answer: Answer,
+    event: Value,
+    /// What the event says of the workspace.
+    word: String,
+    /// Whether the agent got it byte for byte.
+    passed: bool,
+}
+
 impl Workspace {
     fn new(spec: &str) -> Self {
         let place = directory();
@@ -56,31 +67,54 @@ impl Workspace {
         path
     }
 
+    /// Asks at the gateway's name until the companion is in time: the machine may be busy, and ten questions a second are
+    /// answered.
     fn ask(&self, path: &str) -> Answer {
+        poll("an answer in time", || {
+            Some(self.ask_once(path)).filter(|answer| !matches!(answer.status, 429 | 503))
+        })
+    }
+
+    fn ask_once(&self, path: &str) -> Answer {
         self.model.gateway.agent().get(&format!("http://postern.internal/workspace/{path}"))
     }
 
-    /// The answer of a model that calls a tool, as the agent gets it.
-    fn called(&self, id: &str, name: &str, input: &Value) -> Answer {
-        self.model.ask(&Anthropic, Streamed, stream(id, name, input))
+    /// What becomes of a call, and what its event says of the workspace.
+    fn called(&self, id: &str, name: &str, input: &Value) -> Called {
+        let answer = self.model.ask(&Anthropic, Streamed, stream(id, name, input));
+        let event = self.model.event(id);
+        let word = event["toolCall"]["workspace"].as_str().unwrap_or_default().to_owned();
+        let passed = answer.text() == stream(id, name, input);
+        Called { id: id.to_owned(), answer, event, word, passed }
+    }
+
+    /// The same once the companion is in time.
+    fn judged(&self, id: &str, name: &str, input: &Value) -> Called {
+        let mut tries = 0;
+        poll("a word of the companion in time", || {
+            tries += 1;
+            let called = self.called(&format!("{id}-{tries}"), name, input);
+            Some(called).filter(|called| called.word != "Unavailable")
+        })
     }
 
     /// Asserts that a call passes, and returns what its event says of the workspace.
     #[track_caller]
     fn passes(&self, id: &str, name: &str, input: &Value) -> String {
-        self.model.assert_passes(&Anthropic, Streamed, stream(id, name, input));
-        self.model.assert_verdict(id, None);
-        self.model.event(id)["toolCall"]["workspace"].as_str().unwrap_or_default().to_owned()
+        let called = self.judged(id, name, input);
+        assert!(called.passed, "{name} {input}: {}", called.answer.text());
+        assert_eq!(called.event["decision"]["verdict"], "Allow");
+        called.word
     }
 
-    /// Asserts that a call is denied, and returns what its agent reads.
+    /// Asserts that a call is denied, and returns what its agent reads and the reason in its event.
     #[track_caller]
-    fn denied(&self, id: &str, name: &str, input: &Value) -> String {
-        let answer = self.called(id, name, input);
-        assert_without(&answer, &[id]);
-        self.model.assert_verdict(id, Some("edits"));
-        assert_eq!(self.model.event(id)["toolCall"]["workspace"], "Misses");
-        answer.text()
+    fn denied(&self, id: &str, name: &str, input: &Value) -> (String, String) {
+        let called = self.judged(id, name, input);
+        assert_without(&called.answer, &[&called.id]);
+        assert_eq!(called.event["decision"]["rule"], "agents/test/edits", "{name} {input}");
+        assert_eq!((&called.event["decision"]["verdict"], called.word.as_str()), (&"Deny".into(), "Misses"));
+        (called.answer.text(), called.event["decision"]["reason"].as_str().unwrap().to_owned())
     }
 
     /// The most memory that the companion has had, in KiB.
@@ -202,15 +236,14 @@ fn a_flood_of_files_is_cut_off_and_said_to_be() {
     }
     for path in ["map", "anatomy?path="] {
         let answer = workspace.ask(path);
-        // Where the machine is busy the companion may be late, and is as if it were not there.
-        assert!(matches!(answer.status, 200 | 503), "{answer:?}");
+        assert_eq!(answer.status, 200, "{answer:?}");
         let text = answer.text();
-        assert!(answer.status == 503 || text.contains("Something is left out"), "{text}");
+        assert!(text.contains("Something is left out"), "{text}");
         assert!(text.len() <= 66 << 10);
     }
     assert!(workspace.memory() < 64 << 10, "{} KiB", workspace.memory());
     workspace.write("sub/a.rs", "fn a() {}\n");
-    poll("an answer about a part", || (workspace.ask("anatomy?path=sub").status == 200).then_some(()));
+    assert_eq!(workspace.ask("anatomy?path=sub").status, 200);
 }
 
 /// O4: names and lines that move cursors, turn the writing around or look like the gateway's are shown for what they are.
@@ -225,7 +258,7 @@ fn names_and_lines_that_mislead_are_escaped() {
         assert!(text.chars().all(|c| c == '\n' || c == '…' || matches!(c, ' '..='~')), "{text:?}");
         assert!(text.contains(r"  1: fn a\u{202e}b() {} \u{1b}[2J\u{7}"), "{text}");
     }
-    let text = workspace.denied("twin", "Edit", &edit(&path, "none"));
+    let (text, _) = workspace.denied("twin", "Edit", &edit(&path, "none"));
     assert_without(&workspace.ask("map"), &["\u{202e}", "\u{1b}"]);
     assert!(!text.contains('\u{202e}') && !text.contains('\u{1b}'), "{text:?}");
 }
@@ -247,7 +280,7 @@ fn a_file_that_changes_meanwhile_breaks_nothing() {
             }
         });
         for _ in 0..40 {
-            let answer = workspace.ask("anatomy?path=a.rs");
+            let answer = workspace.ask_once("anatomy?path=a.rs");
             assert!(matches!(answer.status, 200 | 404 | 429 | 503), "{answer:?}");
         }
         is_over.store(true, Ordering::Relaxed);
@@ -265,12 +298,14 @@ fn without_a_companion_nothing_is_judged_and_the_event_says_so() {
     let path = workspace.write("a.rs", "fn a() {}\n");
     workspace.denied("before", "Write", &write(&path));
     workspace.signal(Signal::STOP);
-    assert_eq!(workspace.passes("stopped", "Write", &write(&path)), "Unavailable");
-    assert_eq!(workspace.ask("map").status, 503);
+    let stopped = workspace.called("stopped", "Write", &write(&path));
+    assert!(stopped.passed && stopped.word == "Unavailable", "{}", stopped.word);
+    assert_eq!(workspace.ask_once("map").status, 503);
     workspace.signal(Signal::CONT);
     workspace.signal(Signal::TERM);
     assert_eq!(workspace.companion.wait().unwrap().code(), Some(0));
-    assert_eq!(workspace.passes("dead", "Write", &write(&path)), "Unavailable");
+    let gone = workspace.called("gone", "Write", &write(&path));
+    assert!(gone.passed && gone.word == "Unavailable", "{}", gone.word);
     let dead = Model::with(DENY, |setup| setup.set("/workspace/socket", "/nonexistent/socket"));
     dead.assert_passes(&Anthropic, Streamed, stream("nobody", "Write", &write(&path)));
     assert_eq!(dead.event("nobody")["toolCall"]["workspace"], "Unavailable");
@@ -328,10 +363,9 @@ fn an_edit_passes_exactly_where_it_fits_the_file() {
     .enumerate()
     {
         let id = format!("misses{number}");
-        let text = workspace.denied(&id, name, &input);
+        let (text, reason) = workspace.denied(&id, name, &input);
         assert!(text.contains(said), "{said}: {text}");
         assert!(text.contains(&sha256(content.as_bytes())) && text.contains("a.txt"), "{text}");
-        let reason = workspace.model.event(&id)["decision"]["reason"].as_str().unwrap().to_owned();
         assert!(reason.contains(said) && reason.contains("a.txt"), "{reason}");
     }
     // What an earlier call of the same answer changes is not there yet.
@@ -348,8 +382,10 @@ fn an_edit_passes_exactly_where_it_fits_the_file() {
 fn edits_are_recorded_under_audit_and_not_asked_about_without_a_policy() {
     let audit = Workspace::new(&format!("enforcement: Audit\n{DENY}"));
     let path = audit.write("a.txt", "one\n");
-    audit.model.assert_passes(&Anthropic, Streamed, stream("audited", "Write", &write(&path)));
-    assert_eq!(audit.model.verdict("audited"), ("WouldDeny".to_owned(), "agents/test/edits".to_owned()));
+    let audited = audit.judged("audited", "Write", &write(&path));
+    assert!(audited.passed && audited.word == "Misses", "{}", audited.word);
+    assert_eq!(audited.event["decision"]["verdict"], "WouldDeny");
+    assert_eq!(audited.event["decision"]["rule"], "agents/test/edits");
     let silent = Workspace::new("edits: {overwrite: Allow}");
     let path = silent.write("a.txt", "one\n");
     assert_eq!(silent.passes("silent", "Write", &write(&path)), "");

@@ -21,9 +21,17 @@ pub(super) struct Companion {
 }
 
 impl Companion {
+    /// Starts one where a workspace is named.
+    pub(super) async fn of(root: Option<&Path>, place: &PrivateDirectory) -> anyhow::Result<Option<Self>> {
+        match root {
+            Some(root) => Self::start(root, place).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Starts `postern workspace` for a directory, and waits until it answers in `place`. It gets nothing of the environment,
     /// and no signal from the terminal; it ends with its standard input, so that it does not outlive this process.
-    pub(super) async fn start(root: &Path, place: &PrivateDirectory) -> anyhow::Result<Self> {
+    async fn start(root: &Path, place: &PrivateDirectory) -> anyhow::Result<Self> {
         let socket = place.path().join("workspace.sock");
         let program = std::env::current_exe().context("this executable cannot be found")?;
         let mut child = Command::new(program)

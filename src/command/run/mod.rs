@@ -79,10 +79,7 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
     say(&chosen.announcement());
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
     let origin = GatewayOrigin::of_run(&program.unwrap_or_default().to_string_lossy());
-    let companion = match &args.workspace {
-        Some(root) => Some(Companion::start(root, &place).await?),
-        None => None,
-    };
+    let companion = Companion::of(args.workspace.as_deref(), &place).await?;
     let prepared = Prepared::write(&chosen, place, &origin, companion.as_ref())?;
     let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
@@ -125,15 +122,20 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
         }
     };
     running.stop().await;
+    stop(companion, page).await;
+    summarize(&tally, output)?;
+    let (_, dropped) = running.gateway.metrics.events_total();
+    Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
+}
+
+/// Ends what ran beside the gateway.
+async fn stop(companion: Option<Companion>, page: Option<RunPage>) {
     if let Some(companion) = companion {
         companion.stop().await;
     }
     if let Some(page) = page {
         page.stop().await;
     }
-    summarize(&tally, output)?;
-    let (_, dropped) = running.gateway.metrics.events_total();
-    Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
 }
 
 /// Serves the page that `--ui` asks for, and says where it is.
