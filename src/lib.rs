@@ -3,7 +3,7 @@
 //! What is pure (no runtime, sockets, files, clocks): [`problem`], `yaml`, `fold`, [`name`], `digest`, `rate`, `terminal`, `canary`, [`id`], [`decision`], [`call`], [`event`], [`policy`],
 //! [`provider`], [`wire`], [`filter`], [`dlp`], `sarif`, [`stats`], [`tool_output`], [`trial`].
 //! What touches the world: [`credential`], [`tls`], [`redirect`], [`config`], [`evidence`], [`ledger`], [`telemetry`], [`admin`],
-//! `page`, [`drain`], [`dns`], [`proxy`].
+//! `page`, [`drain`], [`dns`], [`workspace`], [`proxy`].
 //! What operates Postern in a cluster, behind the feature `operator`: `api`, `operator`; [`pod`] is what it and the
 //! gateway of a pod agree on.
 //! [`command`] is where parts are joined, one file a subcommand.
@@ -59,6 +59,7 @@ pub mod ledger;
 mod page;
 mod route;
 pub mod telemetry;
+pub mod workspace;
 
 #[cfg(feature = "operator")]
 pub mod api;

@@ -31,6 +31,9 @@ pub const SERVICE_ACCOUNT_TOKEN: &str = "postern.dev/service-account-token";
 /// or a placeholder as a policy writes it.
 pub const PLACEHOLDERS: &str = "postern.dev/placeholders";
 
+/// Asks for a companion that reads a volume for the gateway: `VOLUME:PATH`, as an agent mounts it (docs/workspace.md).
+pub const WORKSPACE: &str = "postern.dev/workspace";
+
 /// Resource requests and limits of Postern's containers: `cpu=20m,memory=64Mi`. Annotations of pods, and of namespaces
 /// for all of their pods; a pod's own wins. Amounts outside of the chart's bounds are refused.
 pub const GATEWAY_REQUESTS: &str = "postern.dev/gateway-requests";
@@ -55,6 +58,8 @@ pub const REFRESH: &str = "postern.dev/refresh";
 pub const REDIRECT_CONTAINER: &str = "postern-redirect";
 /// The gateway, a native sidecar, the second init container.
 pub const GATEWAY_CONTAINER: &str = "postern-gateway";
+/// The companion that reads a volume of the pod, a native sidecar, the third init container of pods with [`WORKSPACE`].
+pub const WORKSPACE_CONTAINER: &str = "postern-workspace";
 /// The prefix of Postern's containers and volumes. Others must not have it.
 pub const CONTAINER_PREFIX: &str = "postern-";
 
@@ -96,6 +101,10 @@ pub const OWN_ROOTS_DIRECTORY: &str = "/etc/postern/own-roots";
 pub const POD_INFO_DIRECTORY: &str = "/etc/podinfo";
 /// An emptyDir with the status socket, and the gateway's own [`NAME_FILES`].
 pub const RUN_DIRECTORY: &str = "/run/postern";
+
+/// An emptyDir of the companion and the gateway, with the companion's socket; only in pods with [`WORKSPACE`].
+pub const WORKSPACE_DIRECTORY: &str = "/run/postern-workspace";
+pub const WORKSPACE_SOCKET: &str = "/run/postern-workspace/workspace.sock";
 
 /// The files by which names are resolved. All containers of a pod share them and may write them, so the redirect writes
 /// copies to [`RUN_DIRECTORY`], which the gateway's container mounts over them.

@@ -97,6 +97,10 @@ const PURE: &[&str] = &[
     "operator/webhook/bundle",
     "operator/authority/collapse",
     "operator/authority/constraints",
+    "workspace/outline",
+    "workspace/occurrences",
+    "workspace/page",
+    "workspace/protocol",
 ];
 
 /// What touches the world, but for what joins it.
@@ -116,6 +120,7 @@ const WORLD: &[&str] = &[
     "credential",
     "drain",
     "redirect",
+    "workspace",
 ];
 
 /// The same without what moves bytes.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from administration import APPLY, MERGE, STRATEGIC, Administration, said
 from checks import Checks, at, is_refused, named
-from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, keeping_results, plain
+from guarded_pod import ADMIN, DRAWN, FIELDS, LIBRARY, SETTINGS, UID, changed, ephemeral, guarded, keeping_results, plain, with_workspace
 from steps import Step
 from waiting import PATIENCE, becomes
 
@@ -37,7 +37,7 @@ def refuse_what_they_must(_stage, step):
     checks = Checks(step, api)
     try:
         prepare(api)
-        for section in (owned, rights, ending_namespace, shape, fields, containers, users, secrets, running, stolen_token, connections, pod_security, results):
+        for section in (owned, rights, ending_namespace, shape, companion, fields, containers, users, secrets, running, stolen_token, connections, pod_security, results):
             section(checks)
     finally:
         clean(api)
@@ -245,6 +245,41 @@ def ending_namespace(checks):
         checks.admitted(f"the namespace controller's deletion of {kind}", "DELETE", at(ENDING, kind), as_user=NAMESPACE_CONTROLLER)
         left = checks.api.must("GET", at(ENDING, kind))["items"]
         checks.expect(not left, f"no {kind} left", left)
+
+
+def companion(checks):
+    """The companion of a workspace reads the volume that the pod names, and nothing else (threat O4)."""
+    good = with_workspace(image())
+    refuse = functools.partial(create, checks, "postern-shape")
+    create(checks, None, "a pod with a companion", good)
+    own = "spec/initContainers/2"
+    for what, path, value in (
+        ("a companion that writes", f"{own}/volumeMounts/0/readOnly", None),
+        ("one that reads another volume", f"{own}/volumeMounts/0/name", "other"),
+        ("one that reads elsewhere", f"{own}/volumeMounts/0/mountPath", "/etc/postern"),
+        ("one with a third volume", f"{own}/volumeMounts/+", {"name": "work", "mountPath": "/more", "readOnly": True}),
+        ("one with the gateway's policy", f"{own}/volumeMounts/+", {"name": "postern-policy", "mountPath": "/policy", "readOnly": True}),
+        ("one with the API server's token", f"{own}/volumeMounts/+", {"name": "kube-api-access-x", "mountPath": TOKEN, "readOnly": True}),
+        ("one that is the gateway's user", f"{own}/securityContext/runAsUser", UID),
+        ("one that is root", f"{own}/securityContext/runAsUser", 0),
+        ("one with a capability", f"{own}/securityContext/capabilities/add", ["NET_BIND_SERVICE"]),
+        ("one that does something else", f"{own}/args", ["gateway", "--config", SETTINGS]),
+        ("one with another root", f"{own}/args/2", "/"),
+        ("one of another image", f"{own}/image", "registry.example/evil:1"),
+        ("one with a command", f"{own}/command", ["/bin/sh"]),
+        ("one with a variable", f"{own}/env", [{"name": "A", "value": "b"}]),
+        ("one with a port", f"{own}/ports", [{"containerPort": 80}]),
+        ("one that does not stay", f"{own}/restartPolicy", None),
+        ("one that nobody asks for", "metadata/annotations", None),
+        ("one of a volume that no agent mounts", "spec/containers/0/volumeMounts/1/name", "other"),
+        ("a socket on the node's disk", f"spec/volumes/{len(good['spec']['volumes']) - 1}/emptyDir/medium", None),
+        ("a socket out of a Secret", f"spec/volumes/{len(good['spec']['volumes']) - 1}", {"name": "postern-workspace", "secret": {"secretName": "mine"}}),
+    ):
+        pod = changed(good, path, value)
+        pod["spec"]["volumes"] += [{"name": name, "emptyDir": {}} for name in ("other", "kube-api-access-x")]
+        refuse(what, pod)
+    with_socket = changed(good, "spec/containers/0/volumeMounts/+", {"name": "postern-workspace", "mountPath": "/x", "readOnly": True})
+    create(checks, "postern-containers", "an agent with the companion's socket", with_socket)
 
 
 def shape(checks):

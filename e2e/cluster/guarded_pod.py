@@ -51,6 +51,26 @@ def keeping_results(pod):
     return changed(pod, "spec/initContainers/1/env/+", EVIDENCE)
 
 
+def with_workspace(image, name="agent"):
+    """The same with a companion that reads a volume of the agent's."""
+    pod = guarded(image, name, annotations={"postern.dev/workspace": "work:/workspace"})
+    socket = mount("workspace", "/run/postern-workspace")
+    pod["spec"]["containers"][0]["volumeMounts"].append({"name": "work", "mountPath": "/workspace"})
+    pod["spec"]["initContainers"][1]["volumeMounts"].append(socket)
+    pod["spec"]["initContainers"].append(
+        {
+            **own_fields(image),
+            "name": "postern-workspace",
+            "args": ["workspace", "--root", "/workspace", "--socket", "/run/postern-workspace/workspace.sock", "--any-user"],
+            "restartPolicy": "Always",
+            "securityContext": own_context() | {"runAsUser": UID - 1, "runAsGroup": UID - 1, "runAsNonRoot": True},
+            "volumeMounts": [{"name": "work", "mountPath": "/workspace", "readOnly": True}, {"name": "postern-workspace", "mountPath": "/run/postern-workspace"}],
+        }
+    )  # fmt: skip
+    pod["spec"]["volumes"] += [{"name": "work", "emptyDir": {}}, {"name": "postern-workspace", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+    return pod
+
+
 def redirect(image):
     context = own_context() | {"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False}
     context["capabilities"] = {"drop": ["ALL"], "add": ["NET_ADMIN"]}

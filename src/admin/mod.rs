@@ -14,6 +14,7 @@ use crate::drain::Drain;
 use answer::{AdminAnswer, text, typed};
 use serve::{AdminServer, BOUNDS};
 
+pub(crate) use socket::{BoundSocket, OWNER_ALONE};
 pub use socket::{SocketError, serve_socket};
 pub use status::GatewayStatus;
 

@@ -18,12 +18,15 @@ use crate::drain::Drain;
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 16;
 
+/// The mode of a socket that its owner alone may connect to.
+pub(crate) const OWNER_ALONE: u32 = 0o600;
+
 /// Why the socket cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    #[error("another gateway answers at {0}: stop it, or give this one another socket")]
+    #[error("another process answers at {0}: stop it, or give this one another socket")]
     InUse(PathBuf),
-    #[error("{0} exists and is no socket: move it away, or give the gateway another path")]
+    #[error("{0} exists and is no socket: move it away, or choose another path")]
     NoSocket(PathBuf),
     #[error("cannot {doing} the socket {path}: {source}")]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
@@ -33,7 +36,7 @@ pub enum SocketError {
 ///
 /// A socket that a dead gateway left behind is replaced. Call it inside the runtime.
 pub fn serve_socket(path: &Path, inspect: Arc<dyn Inspect>, drain: &Drain) -> Result<(), SocketError> {
-    let listener = BoundSocket::at(path)?;
+    let listener = BoundSocket::at(path, OWNER_ALONE)?;
     let stopping = drain.clone();
     let answer = move |asked: &str| {
         let status = (asked == "/status").then(|| status_now(&*inspect, &stopping))?;
@@ -45,16 +48,17 @@ pub fn serve_socket(path: &Path, inspect: Arc<dyn Inspect>, drain: &Drain) -> Re
 }
 
 /// A listening socket whose file goes before it does, so that a successor's file is never removed.
-struct BoundSocket {
+pub(crate) struct BoundSocket {
     path: PathBuf,
-    socket: UnixListener,
+    pub(crate) socket: UnixListener,
 }
 
 impl BoundSocket {
-    fn at(path: &Path) -> Result<Self, SocketError> {
+    /// Listens at a path with this mode. A socket that a dead process left behind is replaced. Call it inside the runtime.
+    pub(crate) fn at(path: &Path, mode: u32) -> Result<Self, SocketError> {
         remove_stale(path)?;
         let failed = |doing| move |source| SocketError::Io { doing, path: path.to_owned(), source };
-        let socket = closed_to_others(path).map_err(failed("bind"))?;
+        let socket = listening(path, mode).map_err(failed("bind"))?;
         let socket = UnixListener::from_std(socket).map_err(failed("listen on"))?;
         Ok(Self { path: path.to_owned(), socket })
     }
@@ -69,10 +73,10 @@ impl Drop for BoundSocket {
 }
 
 /// Nobody can connect before `listen`, so the mode is right before anybody can.
-fn closed_to_others(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+fn listening(path: &Path, mode: u32) -> io::Result<std::os::unix::net::UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
     socket.listen(BACKLOG)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())

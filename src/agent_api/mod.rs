@@ -68,6 +68,11 @@ pub trait Source {
     /// What the policies name, where all of it may be asked.
     fn permissions(&self) -> Value;
 
+    /// Whether the workspace may be asked about.
+    fn has_workspace(&self) -> bool {
+        false
+    }
+
     /// What would become of a tool call or a request, where that may be asked.
     ///
     /// # Errors
@@ -180,6 +185,10 @@ fn index(source: &impl Source) -> Value {
     }
     if explains == Explain::Policy {
         questions["GET /policy"] = json!("which hosts, paths, tools and limits the policies name");
+    }
+    if source.has_workspace() {
+        questions["GET /workspace/map"] = json!("lines of the workspace's files that look like declarations");
+        questions["GET /workspace/anatomy?path=PATH"] = json!("the same of one directory or file");
     }
     json!({
         "about": "The gateway through which this agent's traffic leaves. It answers here and changes nothing.",

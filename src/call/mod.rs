@@ -2,6 +2,7 @@
 
 mod blocked;
 mod companion;
+pub mod edit;
 mod facts;
 mod failure;
 pub(crate) mod name;
@@ -17,6 +18,7 @@ pub mod withheld;
 pub use crate::decision::Decision;
 pub use blocked::{BlockedCall, BlockedCalls};
 pub use companion::{Companion, ProviderHosts};
+pub use edit::{EditBlock, EditCheck, EditTerms, FileChange, FileEdit, FileState, MOST_BLOCKS, Occurrences};
 pub use facts::{
     AnswerFacts, CallNote, Change, Conversation, Inputs, Normalization, RequestFacts, ToolDefinition, Usage,
 };

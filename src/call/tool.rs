@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ShellFacts, ShellTerms, SimpleCommand};
+use super::{EditCheck, ShellFacts, ShellTerms, SimpleCommand};
 use crate::decision::{self, Decision};
 
 /// What a tool does, whatever dialect and agent it belongs to.
@@ -324,6 +324,8 @@ pub struct CallVerdict {
     pub command: Option<Box<SimpleCommand>>,
     /// Whether a part of a Shell call cannot be told; none where no commands were read.
     pub opaque: Option<bool>,
+    /// What the workspace said of the files that it edits; none where nobody asked.
+    pub edit: Option<EditCheck>,
 }
 
 impl CallVerdict {
@@ -335,6 +337,7 @@ impl CallVerdict {
             audited: Vec::new(),
             command: None,
             opaque: None,
+            edit: None,
         }
     }
 

@@ -87,6 +87,7 @@ pub enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Ledger(LedgerCommand),
     Ui(UiArgs),
+    Workspace(WorkspaceArgs),
     /// Finds secrets in files, and tells what is looked for (docs/detection.md).
     #[command(subcommand, arg_required_else_help = true)]
     Dlp(DlpCommand),
@@ -131,6 +132,10 @@ pub struct RunArgs {
         default_missing_value = "Any"
     )]
     pub fail_on_deny: Option<Denials>,
+    /// Reads the files of this directory for the gateway, by a process of its own, which `edits` of policies and agents may ask
+    /// (docs/workspace.md).
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
     /// Shows the events of the run in a browser on this machine, live, at an address that is printed (docs/ui.md).
     #[arg(long)]
     pub ui: bool,
@@ -243,6 +248,25 @@ pub struct UiArgs {
     /// Opens the page in the browser.
     #[arg(long)]
     pub open: bool,
+}
+
+/// Reads an agent's files for a gateway, which has keys and must not (docs/workspace.md).
+///
+/// It answers on a Unix socket, writes nothing, and uses no network. SIGTERM and SIGINT end it.
+#[derive(Debug, Args)]
+pub struct WorkspaceArgs {
+    /// The directory of the agent's files. Nothing outside of it is opened, and no link is followed.
+    #[arg(long, value_name = "DIR")]
+    pub root: PathBuf,
+    /// Where the gateway asks: `workspace.socket` of its settings.
+    #[arg(long, value_name = "PATH")]
+    pub socket: PathBuf,
+    /// Lets other users ask, too: whoever reaches the socket. For a directory that the gateway alone can enter.
+    #[arg(long)]
+    pub any_user: bool,
+    /// Says when it answers, and ends with its standard input and not by SIGINT.
+    #[arg(long, hide = true)]
+    pub attached: bool,
 }
 
 /// `postern ca`.

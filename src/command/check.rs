@@ -13,12 +13,14 @@ use crate::cli::Output;
 use crate::config::evidence::EvidenceSettings;
 use crate::config::ledger::LedgerSettings;
 use crate::config::pod::PolicySettings;
+use crate::config::settings::WorkspaceSettings;
 use crate::config::source::PolicySource;
 use crate::config::watch::Watched;
 use crate::config::{Settings, source};
 use crate::evidence;
 use crate::pod::{
     EVIDENCE_BYTES_VARIABLE, LEDGER_BYTES_VARIABLE, LEDGER_DIRECTORY, LOG_LEVEL, POLICY_REVISION,
+    WORKSPACE_DIRECTORY, WORKSPACE_SOCKET,
 };
 use crate::policy::{Labels, Policy, document};
 use crate::problem::Problem;
@@ -133,6 +135,7 @@ fn read_anywhere(
         settings.ledger = settings.ledger.take().and_then(|ledger| in_this_pod(ledger, surroundings));
         settings.evidence =
             settings.evidence.take().and_then(|evidence| evidence_of_this_pod(evidence, surroundings));
+        settings.workspace = settings.workspace.take().or_else(|| companion_of_this_pod(surroundings));
         watched.add(settings.files());
         let others = source::digest(&settings.files_beside_policy()).map_err(|problem| vec![problem])?;
         read_named(config, settings, own? + &others, surroundings, now)
@@ -163,6 +166,12 @@ fn evidence_of_this_pod(evidence: EvidenceSettings, surroundings: Surroundings) 
     }
     let bytes = environment::variable(EVIDENCE_BYTES_VARIABLE).and_then(|bytes| bytes.parse().ok());
     Some(evidence.fitting(bytes))
+}
+
+/// The companion of this pod, where it was injected with one: all pods of a namespace share one settings file.
+fn companion_of_this_pod(surroundings: Surroundings) -> Option<WorkspaceSettings> {
+    let is_there = surroundings.kubernetes && Path::new(WORKSPACE_DIRECTORY).exists();
+    is_there.then(|| WorkspaceSettings { socket: WORKSPACE_SOCKET.into() })
 }
 
 /// Reads everything that the settings name.

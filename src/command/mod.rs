@@ -29,6 +29,7 @@ mod roots;
 mod run;
 mod status;
 mod ui;
+mod workspace;
 
 /// Runs the subcommand of the command line. The caller prints an error and exits with 1.
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -42,6 +43,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Redirect(args) => redirect::run(&args, output),
         Command::Policy(command) => policy::run(&command, output),
         Command::Ui(args) => ui::run(&args, output),
+        Command::Workspace(args) => workspace::run(&args),
         Command::Ledger(command) => ledger::run(&command, output),
         Command::Dlp(command) => dlp::run(&command, output),
         Command::Ca(CaCommand::Init(args)) => ca::init(&args, output),

@@ -43,6 +43,8 @@ pub struct Settings {
     pub ledger: Option<LedgerSettings>,
     /// Where tool results that are cut out of requests are kept; without it none is cut.
     pub evidence: Option<EvidenceSettings>,
+    /// The companion that reads the agent's files; none without it.
+    pub workspace: Option<WorkspaceSettings>,
     pub log: LogSettings,
     pub shutdown: ShutdownSettings,
     pub limits: Limits,
@@ -70,6 +72,13 @@ impl Default for EventSettings {
     fn default() -> Self {
         Self { stdout: true }
     }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkspaceSettings {
+    /// The socket of `postern workspace`.
+    pub socket: FilePath,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -156,8 +165,10 @@ impl Settings {
     fn mistakes(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let trust = self.trust.as_ref();
+        let workspace = self.workspace.as_ref().map(|workspace| &workspace.socket);
         for (path, field, meaning) in [
             (Some(&self.policy.path), "policy.path", "a policy file, or a directory of them"),
+            (workspace, "workspace.socket", "where `postern workspace` answers"),
             (trust.map(|trust| &trust.directory), "trust.directory", "where agents find their roots"),
             (
                 trust.map(|trust| &trust.roots),

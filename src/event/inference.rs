@@ -154,6 +154,11 @@ pub struct ToolCall {
     /// without quotes, or its program and options.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// What the workspace said of the files that it edits, where a policy asks: `Fits`, `Misses`; or that nothing was
+    /// judged: `NoText` (no such text is there), `Pending` (an earlier call of the answer changes it), `Unavailable` (the
+    /// workspace did not answer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Cow<'static, str>>,
     /// It had run at the provider already.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hosted: bool,
@@ -188,6 +193,7 @@ impl From<call::CallNote> for ToolCall {
             input_bytes: note.input_bytes,
             input: note.input,
             command: note.command,
+            workspace: note.verdict.edit.map(|check| check.as_str().into()),
             hosted: note.hosted,
             incomplete: note.incomplete,
             inside: note.inside,

@@ -16,6 +16,7 @@ pub mod snapshot;
 pub(crate) mod testing;
 pub(crate) mod upstream;
 mod window;
+mod workspace_door;
 
 use std::borrow::Cow;
 use std::sync::Arc;

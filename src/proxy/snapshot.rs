@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool, ToolCall};
+use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool, ToolCall, edit};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
@@ -29,6 +29,7 @@ use crate::secret::SecretMatcher;
 use crate::tls::leaf::Leaves;
 use crate::tls::roots::UpstreamTls;
 use crate::wire::{coding, json};
+use crate::workspace::client::WorkspaceClient;
 
 /// How long after a new policy its CA and its credentials may arrive: they are mounted apart from it.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -62,6 +63,8 @@ pub struct Snapshot {
     /// The policy is too old to be followed.
     expired: AtomicBool,
     pub(crate) upstreams: Upstreams,
+    /// The companion that reads the agent's files; none where the settings name none.
+    workspace: Option<Arc<WorkspaceClient>>,
 }
 
 /// The parts of a snapshot.
@@ -116,6 +119,10 @@ impl Snapshot {
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: Upstreams::new(dialer, bounds, drain),
+            workspace: settings
+                .workspace
+                .as_ref()
+                .map(|workspace| Arc::new(WorkspaceClient::new(workspace.socket.to_path_buf()))),
             settings,
         }
     }
@@ -139,6 +146,7 @@ impl Snapshot {
             since: Instant::now(),
             expired: AtomicBool::new(false),
             upstreams: self.upstreams.anew(),
+            workspace: self.workspace.clone(),
         }
         .after(self)
     }
@@ -254,7 +262,7 @@ impl Snapshot {
 
     /// Whether the agent may ask anything.
     fn answers_here(&self) -> bool {
-        self.policy.explains() != Explain::None || self.evidence.is_some()
+        self.policy.explains() != Explain::None || self.evidence.is_some() || self.workspace.is_some()
     }
 
     /// Where the agent may ask why an event was denied, without the event's id.
@@ -325,6 +333,16 @@ impl Snapshot {
         lower(self.settings.limits.tool_input_bytes, self.policy.limits().tool_input_bytes.as_ref())
     }
 
+    /// The companion that reads the agent's files, where there is one.
+    pub(crate) fn workspace(&self) -> Option<&Arc<WorkspaceClient>> {
+        self.workspace.as_ref()
+    }
+
+    /// Whether a policy says something of edits, and there is a workspace to ask.
+    pub(crate) fn judges_edits(&self) -> bool {
+        self.workspace.is_some() && self.policy.edits().is_some()
+    }
+
     /// Whether guards made under either snapshot read answers alike, whatever they decide about calls.
     pub(crate) fn guards_like(&self, other: &Self) -> bool {
         let reading = |snapshot: &Self| {
@@ -373,7 +391,11 @@ impl Judge for Snapshot {
     }
 
     fn start(&self, tool: &Tool<'_>) -> Start {
-        if self.is_expired() { Start::Deny(expired()) } else { self.policy.start(tool) }
+        if self.is_expired() {
+            return Start::Deny(expired());
+        }
+        let terms = self.policy.edits().filter(|_| self.workspace.is_some());
+        edit::start(terms.as_ref(), tool, self.policy.start(tool))
     }
 
     fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
@@ -388,7 +410,14 @@ impl Judge for Snapshot {
 /// Every tool call is denied once the policy has expired.
 fn expired() -> CallVerdict {
     let decision = Decision::builtin("expired", EXPIRED);
-    CallVerdict { decision, advice: Advice::NotAvailable, audited: Vec::new(), command: None, opaque: None }
+    CallVerdict {
+        decision,
+        advice: Advice::NotAvailable,
+        audited: Vec::new(),
+        command: None,
+        opaque: None,
+        edit: None,
+    }
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

@@ -160,7 +160,7 @@ fn denies(decision: &ShownDecision) -> bool {
 fn part(document: &Document, is_about_calls: bool) -> String {
     let mut spec = serde_json::to_value(&document.spec).unwrap_or_default();
     if let Some(fields) = spec.as_object_mut() {
-        let of_calls = ["tools", "toolDefault", "shell", "limits"];
+        let of_calls = ["tools", "toolDefault", "shell", "edits", "limits"];
         let both = ["podSelector", "namespaceSelector", "enforcement", "failurePolicy", "rules"];
         fields.retain(|name, _| {
             both.contains(&name.as_str()) || of_calls.contains(&name.as_str()) == is_about_calls

@@ -112,7 +112,7 @@ pub fn unknown_rules(test: &PolicyTest, documents: &[Document]) -> Vec<Problem> 
 
 /// Sections that are rules themselves.
 const SECTIONS: &[&str] =
-    &["hostedTools", "providerState", "toolDefault", "limits", "shell", "failurePolicy"];
+    &["hostedTools", "providerState", "toolDefault", "limits", "shell", "edits", "failurePolicy"];
 
 fn is_known(rule: &str, documents: &[Document]) -> bool {
     if rule.starts_with(BUILTIN) {

@@ -8,6 +8,7 @@ mod page;
 mod ready;
 mod relay;
 mod traffic;
+mod workspace;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -145,6 +146,12 @@ impl Run {
         let url = self.variables["HTTPS_PROXY"].strip_prefix("http://postern:").unwrap();
         let (password, address) = url.split_once('@').unwrap();
         (password.to_owned(), address.to_owned())
+    }
+
+    /// The signal that a run which was killed has ended by; its command ends, too.
+    fn end_of_killed(mut self) -> Option<i32> {
+        drop(self.child.stdin.take());
+        finish(self.child).signal
     }
 
     /// Lets the command end.

@@ -65,6 +65,7 @@ mod streams;
 mod tool_results;
 mod truncated;
 mod unclear;
+mod workspace;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -81,7 +82,7 @@ const ANSWERED: &str = "A2 A6 A7 A8 A16 A17 A28 A29 B1 B2 B3 B4 B5 B6 B7 B8 B9 B
                         F1 F2 F3 F4 F5 F6 F7 F8 F9 F10 F11 F12 F13 F14 F15 F16 F17 F18 F19 F20 F21 F22 F23 F24 F25 \
                         F26 F27 F28 F29 F30 F31 F32 \
                         G1 G3 G4 G5 G6 G7 G9 G11 G12 G13 G14 H4 H13 J1 J2 J3 J4 J5 J6 J7 J8 J9 J10 J11 J12 J13 J14 J15 J16 J17 J18 J19 J21 \
-                        L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 L11 L12 L13 L14 O1 O2 O3 O5 O6 \
+                         L1 L2 L3 L4 L5 L6 L7 L8 L9 L10 L11 L12 L13 L14 O1 O2 O3 O4 O5 O6 \
                         K1 K2 K3 K4 K5 K6 K7 K8 K9 K10 K11 K12 K13";
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod background;
 mod child;
+mod companion;
 pub(super) mod corporate;
 mod denied;
 mod evidence;
@@ -39,6 +40,7 @@ use crate::terminal;
 use crate::tls::gate::Surroundings;
 use crate::tls::init::{self, CERTIFICATE, KEY};
 use child::ChildSignals;
+use companion::Companion;
 use corporate::ProxySearch;
 use page::RunPage;
 use policy::ChosenPolicy;
@@ -78,7 +80,8 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
     say(&chosen.announcement());
     let program = args.command.first().and_then(|program| Path::new(program).file_name());
     let origin = GatewayOrigin::of_run(&program.unwrap_or_default().to_string_lossy());
-    let prepared = Prepared::write(&chosen, place, &origin)?;
+    let companion = Companion::of(args.workspace.as_deref(), &place).await?;
+    let prepared = Prepared::write(&chosen, place, &origin, companion.as_ref())?;
     let surroundings = Surroundings { intercept: true, ..environment::read() };
     let (watched, checked) = check::read(&prepared.settings, surroundings, SystemTime::now());
     let tally = RunTally::default();
@@ -120,12 +123,20 @@ async fn serve(args: &RunArgs, output: Output, record: &RunRecord, events: File)
         }
     };
     running.stop().await;
-    if let Some(page) = page {
-        page.stop().await;
-    }
+    stop(companion, page).await;
     summarize(&tally, output)?;
     let (_, dropped) = running.gateway.metrics.events_total();
     Ok(ExitCode::from(exit_status(code, args.fail_on_deny, &tally.summary(), dropped)))
+}
+
+/// Ends what ran beside the gateway.
+async fn stop(companion: Option<Companion>, page: Option<RunPage>) {
+    if let Some(companion) = companion {
+        companion.stop().await;
+    }
+    if let Some(page) = page {
+        page.stop().await;
+    }
 }
 
 /// Serves the page that `--ui` asks for, and says where it is.
@@ -197,7 +208,12 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(chosen: &ChosenPolicy, place: PrivateDirectory, origin: &GatewayOrigin) -> anyhow::Result<Self> {
+    fn write(
+        chosen: &ChosenPolicy,
+        place: PrivateDirectory,
+        origin: &GatewayOrigin,
+        companion: Option<&Companion>,
+    ) -> anyhow::Result<Self> {
         let home = authority()?;
         let own = std::fs::read_to_string(home.join(CERTIFICATE))
             .with_context(|| format!("{} cannot be read", home.join(CERTIFICATE).display()))?;
@@ -217,7 +233,7 @@ impl Prepared {
         }
         let password = random_hex()?;
         let socket = origin.write(&place)?;
-        let settings = json!({
+        let mut settings = json!({
             "listeners": {"explicit": {
                 "address": "127.0.0.1:0",
                 "passwordFile": place.write("proxy-password", password.as_bytes())?,
@@ -234,6 +250,9 @@ impl Prepared {
             "events": {"stdout": false},
             "shutdown": {"grace": GRACE},
         });
+        if let Some(companion) = companion {
+            settings["workspace"] = json!({"socket": companion.socket});
+        }
         Ok(Self {
             password,
             // JSON is YAML.

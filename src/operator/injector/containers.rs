@@ -8,6 +8,7 @@ use super::choices::Choices;
 use super::ports::ListenPorts;
 use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
 use super::volumes::is_token_volume;
+use super::workspace::{self, Workspace};
 use crate::operator::amount::RESOURCES;
 use crate::operator::settings::{Settings, VARIABLE_PREFIX};
 use crate::pod;
@@ -32,20 +33,27 @@ pub(super) struct ContainerParts<'a> {
     pub(super) inbound: &'a [u16],
     /// Mounts of CA files that the pod's containers bring along.
     pub(super) own_roots: &'a [Value],
+    /// The volume that a companion reads, where the pod asks for one.
+    pub(super) workspace: Option<&'a Workspace>,
 }
 
-/// Puts the redirect first and the gateway second, before the pod's own init containers.
+/// Puts the redirect first, the gateway second and the companion third, before the pod's own init containers.
 pub(super) fn place(pod: &mut Value, parts: &ContainerParts<'_>) {
     let Some(spec) = pod.get_mut("spec") else { return };
     let shared = spec.get("resources").cloned().unwrap_or_default();
     edit_list(spec, INIT_CONTAINERS, |containers| {
-        let expected = [redirect(parts), gateway(parts)].map(|container| sharing(container, &shared));
-        let placed = expected.map(|expected| {
+        let companion = parts.workspace.map(|workspace| {
+            let pull_policy = json!(parts.settings.gateway.image_pull_policy);
+            workspace.container(&parts.choices.image, &pull_policy, beside(parts.uid))
+        });
+        let expected = [redirect(parts), gateway(parts)].into_iter().chain(companion);
+        let placed = expected.map(|container| sharing(container, &shared)).map(|expected| {
             let name = text(&expected, "name");
             let stored = containers.iter().find(|container| text(container, "name") == name);
             // A stored container keeps what the API server added, or a second injection would change it.
             stored.filter(|stored| is_as_made(stored, &expected)).cloned().unwrap_or(expected)
         });
+        let placed: Vec<_> = placed.collect();
         containers.retain(|container| !super::shape::is_ours(text(container, "name")));
         containers.splice(0..0, placed);
     });
@@ -73,6 +81,12 @@ pub(super) fn uid(pod: &Value) -> Option<u32> {
     let at = arguments.iter().position(|argument| argument == "--uid")?;
     let uid = arguments.get(at + 1)?.as_str()?.parse().ok()?;
     (LEAST_UID..=greatest_uid(pod)).contains(&uid).then_some(uid)
+}
+
+/// The UID of the companion of a gateway with this one: the next, so that nobody else has to keep it, and never one that
+/// the redirect lets out.
+fn beside(uid: u32) -> u32 {
+    if uid == LEAST_UID { uid + 1 } else { uid - 1 }
 }
 
 /// Draws a UID that no container of the pod asks for; `random` chooses among them.
@@ -185,6 +199,7 @@ fn gateway(parts: &ContainerParts<'_>) -> Value {
     for ((name, path), _) in on_disk.into_iter().zip(kept).filter(|(_, bytes)| bytes.is_some()) {
         mounts.push(json!({"name": name, "mountPath": path}));
     }
+    mounts.extend(parts.workspace.map(|_| workspace::socket_mount()));
     mounts.extend_from_slice(parts.own_roots);
     json!({
         "name": pod::GATEWAY_CONTAINER,

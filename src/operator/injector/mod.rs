@@ -31,6 +31,9 @@ mod trust;
 mod volumes;
 #[cfg(test)]
 mod ways_around_tests;
+mod workspace;
+#[cfg(test)]
+mod workspace_tests;
 
 use json_patch::Patch;
 use serde_json::Value;

@@ -9,7 +9,10 @@ use super::containers::ContainerParts;
 use super::own_roots::OwnRoot;
 use super::placeholders::Placeholder;
 use super::ports::ListenPorts;
-use super::{containers, hardening, own_roots, placeholders, ports, refusals, shape, trust, volumes};
+use super::workspace::Workspace;
+use super::{
+    containers, hardening, own_roots, placeholders, ports, refusals, shape, trust, volumes, workspace,
+};
 use crate::operator::settings::Settings;
 use crate::pod as names;
 
@@ -21,6 +24,7 @@ pub(super) struct InjectionPlan<'a> {
     inbound: Vec<u16>,
     placeholders: Vec<Placeholder>,
     own_roots: Vec<OwnRoot>,
+    workspace: Option<Workspace>,
     choices: Choices,
     /// The pod without its tokens; its own CA files are looked for in it.
     stripped: Value,
@@ -39,6 +43,7 @@ impl<'a> InjectionPlan<'a> {
         let ports = ListenPorts::read(&settings.gateway.settings);
         let inbound = ports::inbound(pod, &ports).unwrap_or_else(|more| kept(&mut problems, more));
         let placeholders = placeholders::read(pod).unwrap_or_else(|more| kept(&mut problems, more));
+        let workspace = workspace::asked(pod).unwrap_or_else(|more| kept(&mut problems, more));
         let choices = match choices {
             Ok(choices) if problems.is_empty() => choices,
             Ok(_) => return Err(problems),
@@ -50,7 +55,7 @@ impl<'a> InjectionPlan<'a> {
         let mut stripped = pod.clone();
         volumes::remove_tokens(&mut stripped);
         let own_roots = own_roots::find(&stripped);
-        Ok(Self { settings, ports, uid, inbound, placeholders, own_roots, choices, stripped })
+        Ok(Self { settings, ports, uid, inbound, placeholders, own_roots, workspace, choices, stripped })
     }
 
     pub(super) fn carried_out(&self, pod: &Value) -> Value {
@@ -62,13 +67,15 @@ impl<'a> InjectionPlan<'a> {
             uid: self.uid,
             inbound: &self.inbound,
             own_roots: &own_roots,
+            workspace: self.workspace.as_ref(),
         };
         let mut edited = pod.clone();
         label(&mut edited);
         self.choices.annotate(&mut edited);
         volumes::remove_tokens(&mut edited);
         let gateway = &self.settings.gateway;
-        volumes::place(&mut edited, [gateway.ledger_bytes(), gateway.evidence_bytes()]);
+        let kept = [gateway.ledger_bytes(), gateway.evidence_bytes()];
+        volumes::place(&mut edited, kept, self.workspace.is_some());
         trust::set(&mut edited, &self.own_roots);
         placeholders::set(&mut edited, &self.placeholders);
         hardening::harden(&mut edited);

@@ -3,11 +3,19 @@
 use serde_json::Value;
 
 use super::shape::{EPHEMERAL_CONTAINERS, INIT_CONTAINERS, Located, is_ours, spec};
-use super::volumes::{LEDGER, POD_INFO, RUN, TRUST};
+use super::volumes::{LEDGER, POD_INFO, RUN, TRUST, WORKSPACE};
 use crate::pod;
 
-const NAMES: [&str; 7] =
-    [pod::POLICY_CONFIG_MAP, pod::CA_SECRET, pod::CREDENTIALS_SECRET, POD_INFO, RUN, TRUST, LEDGER];
+const NAMES: [&str; 8] = [
+    pod::POLICY_CONFIG_MAP,
+    pod::CA_SECRET,
+    pod::CREDENTIALS_SECRET,
+    POD_INFO,
+    RUN,
+    TRUST,
+    LEDGER,
+    WORKSPACE,
+];
 
 /// The fields by which a part of a pod refers to an object or a volume, whatever kind of volume a newer Kubernetes
 /// adds.

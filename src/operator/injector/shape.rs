@@ -52,7 +52,7 @@ pub(super) fn agents(pod: &Value) -> impl Iterator<Item = Located<'_>> {
 
 /// Whether an init container of this name is Postern's.
 pub(super) fn is_ours(name: &str) -> bool {
-    name == pod::REDIRECT_CONTAINER || name == pod::GATEWAY_CONTAINER
+    [pod::REDIRECT_CONTAINER, pod::GATEWAY_CONTAINER, pod::WORKSPACE_CONTAINER].contains(&name)
 }
 
 /// One of Postern's init containers.

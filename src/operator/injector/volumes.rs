@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::shape::{
     Located, agents, annotation, edit_agents, edit_list, edit_object, is_true, list, put, spec, text,
 };
+use super::workspace;
 use crate::operator::settings::Injection;
 use crate::pod;
 
@@ -23,8 +24,11 @@ pub(super) const LEDGER: &str = "postern-ledger";
 /// The volume with the tool results that were cut out of requests. Agents mount it too.
 pub(super) const EVIDENCE: &str = "postern-evidence";
 
-/// How much larger these two volumes are than what is kept in them may become: WAL and what SQLite needs beside; the file
-/// that is written before another one goes, and the directory.
+/// The volume with the socket of the workspace's companion.
+pub(super) const WORKSPACE: &str = "postern-workspace";
+
+/// How much larger the first two volumes are than what is kept in them may become: WAL and what SQLite needs beside; the
+/// file that is written before another one goes, and the directory.
 const ROOM: u64 = 64 << 20;
 
 /// By this annotation the cluster's autoscaler is told which volumes on the node's disk keep no pod from being moved.
@@ -52,16 +56,20 @@ const FORBIDDEN_PATHS: [&str; 9] = [
 ];
 
 /// Adds Postern's volumes; replaces others with the same names. `kept` is the most bytes of a ledger and of tool results,
-/// where there are such.
-pub(super) fn place(pod: &mut Value, kept: [Option<u64>; 2]) {
+/// where there are such; `has_workspace` says whether the pod has a companion.
+pub(super) fn place(pod: &mut Value, kept: [Option<u64>; 2], has_workspace: bool) {
     let Some(spec) = pod.get_mut("spec") else { return };
     let on_disk = [LEDGER, EVIDENCE].into_iter().zip(kept);
     edit_list(spec, "volumes", |volumes| {
         for (name, _) in on_disk.clone().filter(|(_, bytes)| bytes.is_none()) {
             volumes.retain(|volume| text(volume, "name") != name);
         }
+        if !has_workspace {
+            volumes.retain(|volume| text(volume, "name") != WORKSPACE);
+        }
         let on_disk = on_disk.filter_map(|(name, bytes)| Some(disk_volume(name, bytes?)));
-        for ours in made().into_iter().chain(on_disk) {
+        let socket = has_workspace.then(workspace::volume);
+        for ours in made().into_iter().chain(on_disk).chain(socket) {
             let same_name = |volume: &&mut Value| text(volume, "name") == text(&ours, "name");
             if let Some(theirs) = volumes.iter_mut().find(same_name) {
                 *theirs = ours;
@@ -126,9 +134,8 @@ pub(super) fn refuse(pod: &Value, injection: &Injection) -> Vec<String> {
     let mut problems = Vec::new();
     let ours = made();
     for volume in spec(pod).items("volumes") {
-        if [LEDGER, EVIDENCE].contains(&volume.name())
-            || ours.iter().any(|ours| text(ours, "name") == volume.name())
-        {
+        let is_chosen = [LEDGER, EVIDENCE, WORKSPACE].contains(&volume.name());
+        if is_chosen || ours.iter().any(|ours| text(ours, "name") == volume.name()) {
             continue;
         }
         if volume.name().starts_with(pod::CONTAINER_PREFIX) {
@@ -282,7 +289,7 @@ fn refuse_host_path(volume: &Located<'_>, host_paths: &[String]) -> Option<Strin
 }
 
 /// A path without empty and dot segments; `/var/run` is a link to `/run`.
-fn canonical(path: &str) -> String {
+pub(super) fn canonical(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty() && *segment != ".") {
         if segment == ".." {
@@ -298,7 +305,7 @@ fn canonical(path: &str) -> String {
 }
 
 /// Whether a path equals the other or lies below it.
-fn is_within(path: &str, other: &str) -> bool {
+pub(super) fn is_within(path: &str, other: &str) -> bool {
     other == "/" || path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
@@ -312,7 +319,7 @@ pub(super) fn is_token_volume(name: &str) -> bool {
 }
 
 /// Whether a volume projects a proof of the pod's identity to the API server.
-fn holds_token(volume: &Value) -> bool {
+pub(super) fn holds_token(volume: &Value) -> bool {
     let sources = list(&volume["projected"], "sources");
     sources
         .iter()

@@ -14,6 +14,7 @@ pub use super::section::data_loss::written::{
 pub use super::section::destination::written::{
     Action, Destination, Endpoint, Protocol, Provider, Reach, Upgrade,
 };
+pub use super::section::edits::WrittenEdits;
 pub use super::section::explain::Explain;
 pub use super::section::failure_policy::FailurePolicy;
 pub use super::section::hosted_tools::{HostedAction, WrittenHostedTools};
@@ -147,6 +148,9 @@ pub struct Spec {
     /// What rules see of shell commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shell: Option<WrittenShell>,
+    /// Whether calls may write whole files onto others, and edit what is not there, as a workspace knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<WrittenEdits>,
     /// How much the agent may send and do. Of several policies the lowest of each limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<WrittenLimits>,

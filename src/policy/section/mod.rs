@@ -8,6 +8,7 @@ pub mod audit;
 pub mod credential;
 pub mod data_loss;
 pub mod destination;
+pub mod edits;
 pub mod explain;
 pub mod failure_policy;
 pub mod hosted_tools;
@@ -115,6 +116,7 @@ sections! {
     tools: tool::Tools,
     rules: rule::FactRules,
     shell: shell::Shell,
+    edits: edits::Edits,
     hosted_tools: hosted_tools::HostedTools,
     provider_state: provider_state::ProviderState,
     credentials: credential::Credentials,

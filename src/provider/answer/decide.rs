@@ -245,6 +245,7 @@ pub(super) fn together(one: CallVerdict, other: CallVerdict) -> CallVerdict {
     let rank = |verdict: &CallVerdict| (verdict.decision.denies(), verdict.decision.would_deny());
     let (mut stricter, weaker) = if rank(&other) > rank(&one) { (other, one) } else { (one, other) };
     stricter.opaque = stricter.opaque.or(weaker.opaque);
+    stricter.edit = stricter.edit.max(weaker.edit);
     for audited in weaker.audited {
         if !stricter.audited.contains(&audited) {
             stricter.audited.push(audited);

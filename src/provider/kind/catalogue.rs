@@ -66,7 +66,7 @@ impl InputLayout {
 }
 
 /// The parameters by which agents name one file or directory.
-const FILE: &[&str] = &[
+pub(super) const FILE: &[&str] = &[
     "file_path",
     "filePath",
     "path",

@@ -10,6 +10,7 @@ mod catalogue;
 mod commands;
 #[cfg(test)]
 mod corpus_tests;
+pub mod edit;
 mod glob;
 mod infer;
 #[cfg(test)]

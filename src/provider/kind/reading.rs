@@ -161,7 +161,7 @@ pub(super) fn arguments(all: &[Value]) -> Option<Vec<&str>> {
 }
 
 /// The strings of all parameters that are there, one by one or in arrays; none where one of them is anything else.
-fn texts<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
+pub(super) fn texts<'a>(json: &'a Value, keys: &[&str]) -> Option<Vec<Cow<'a, str>>> {
     let mut found: Vec<Cow<'a, str>> = Vec::new();
     for key in keys {
         let mut values = Vec::new();
@@ -195,7 +195,7 @@ fn gather<'a>(value: &'a Value, path: &str, found: &mut Vec<&'a Value>) {
 
 /// The paths that relative ones among `paths` name below each directory that the input has a parameter for; those
 /// directories themselves where there is no other path.
-fn located<'a>(json: &'a Value, paths: Vec<Cow<'a, str>>) -> Option<Vec<Cow<'a, str>>> {
+pub(super) fn located<'a>(json: &'a Value, paths: Vec<Cow<'a, str>>) -> Option<Vec<Cow<'a, str>>> {
     let directories = texts(json, DIRECTORIES)?;
     if directories.is_empty() || paths.is_empty() {
         return Some(if paths.is_empty() { directories } else { paths });

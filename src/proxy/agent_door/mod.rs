@@ -20,6 +20,7 @@ use super::inbound::names;
 use super::inbound::session::{Naming, Session};
 use super::snapshot::Snapshot;
 use super::upstream::Origin;
+use super::workspace_door::{self, WorkspaceReply};
 use crate::agent_api::denials::Denial;
 use crate::agent_api::evidence::{EvidenceAccess, MOST_EXCERPT, NotTold};
 use crate::agent_api::mcp::Action as AskedAction;
@@ -83,9 +84,20 @@ pub(crate) async fn serve(
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return response;
     }
+    let path = match &session.naming {
+        Naming::Reverse(_) => below::path(parts.uri.path()).unwrap_or_default(),
+        Naming::Fixed(_) | Naming::PerRequest => Cow::Borrowed(parts.uri.path()),
+    };
     let (answer, reserved) = match refuse_name(session, &parts) {
         Some(refusal) => (refusal, None),
-        None => answer(session, snapshot, &parts, incoming).await,
+        None => match workspace_door::answer(snapshot, &path, &parts).await {
+            Some(WorkspaceReply::Page(text)) => {
+                record(session, &parts, 200);
+                return workspace_door::page(text, parts.method == Method::HEAD);
+            }
+            Some(WorkspaceReply::Error(answer)) => (answer, None),
+            None => answer(session, snapshot, (&parts, &path), incoming).await,
+        },
     };
     record(session, &parts, answer.status);
     let mut response = response(answer, &parts.method);
@@ -105,14 +117,10 @@ fn refuse_name(session: &Session, parts: &Parts) -> Option<Answer> {
 async fn answer(
     session: &Arc<Session>,
     snapshot: &Arc<Snapshot>,
-    parts: &Parts,
+    (parts, path): (&Parts, &str),
     incoming: Incoming,
 ) -> (Answer, Option<Reserved>) {
-    let path = match &session.naming {
-        Naming::Reverse(_) => below::path(parts.uri.path()).unwrap_or_default(),
-        Naming::Fixed(_) | Naming::PerRequest => Cow::Borrowed(parts.uri.path()),
-    };
-    let (method, path, headers) = (parts.method.as_str(), &*path, &parts.headers);
+    let (method, headers) = (parts.method.as_str(), &parts.headers);
     let read = agent_api::has_body(method, path, headers);
     let read = match if read { body(incoming, snapshot).await } else { Ok(Some(Bytes::new())) } {
         Ok(read) => read,
@@ -193,6 +201,10 @@ impl Source for Asked<'_> {
 
     fn permissions(&self) -> serde_json::Value {
         permissions(self.snapshot.policy())
+    }
+
+    fn has_workspace(&self) -> bool {
+        self.snapshot.workspace().is_some()
     }
 
     fn check(&self, action: &AskedAction) -> Result<ShownDecision, String> {

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::Body as _;
 
 use super::buffer::{self, BufferError};
+use super::edits::EditJudge;
 use super::enforce::{Allowance, EnforcedGuard};
 use super::head::forget_digests;
 use super::judge::{ExchangeJudge, PolicyInForce};
@@ -103,6 +104,7 @@ impl ResponseGuard<'_> {
             Some(facts) => Arc::new(ExchangeJudge { snapshot, facts }),
             None => snapshot,
         };
+        let judge = EditJudge::over(judge, self.snapshot);
         let judge: Arc<dyn Judge> = if facts.holds_placeholders { Arc::new(Withheld(judge)) } else { judge };
         let settings = self.settings(judge, facts.writes, &facts.tools);
         let guard = self.guard(transcript, framing, settings);

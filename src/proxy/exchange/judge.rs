@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::edits::AnswerEdits;
 use super::rules::ExchangeFacts;
 use crate::call::withheld;
 use crate::call::{ByFacts, CallVerdict, FactsDeny, Judge, SeenCall, ShellTerms, Start, Tool, ToolCall};
@@ -50,16 +51,18 @@ impl Judge for ExchangeJudge {
 pub(crate) struct PolicyInForce {
     session: Arc<Session>,
     facts: Mutex<Option<Arc<ExchangeFacts>>>,
+    edits: Mutex<Arc<AnswerEdits>>,
 }
 
 impl PolicyInForce {
     pub(crate) fn new(session: &Arc<Session>, facts: Option<Arc<ExchangeFacts>>) -> Self {
-        Self { session: Arc::clone(session), facts: Mutex::new(facts) }
+        Self { session: Arc::clone(session), facts: Mutex::new(facts), edits: Mutex::default() }
     }
 
     /// Takes the facts of another request.
     pub(crate) fn asked(&self, facts: ExchangeFacts) {
         *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(facts));
+        *self.edits.lock().unwrap_or_else(PoisonError::into_inner) = Arc::default();
     }
 
     fn snapshot(&self) -> Arc<Snapshot> {
@@ -88,8 +91,11 @@ impl Judge for PolicyInForce {
     }
 
     fn complete(&self, call: &ToolCall<'_>) -> CallVerdict {
-        let verdict = self.snapshot().complete(call);
-        if self.withholds() { withheld::complete(call, verdict) } else { verdict }
+        let snapshot = self.snapshot();
+        let verdict = snapshot.complete(call);
+        let verdict = if self.withholds() { withheld::complete(call, verdict) } else { verdict };
+        let edits = Arc::clone(&self.edits.lock().unwrap_or_else(PoisonError::into_inner));
+        edits.complete(&snapshot, call, verdict)
     }
 
     fn unknown(&self, tool: &Tool<'_>) -> CallVerdict {

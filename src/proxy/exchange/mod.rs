@@ -6,6 +6,7 @@ mod conversation;
 mod credentials;
 mod decide;
 mod detection;
+pub(crate) mod edits;
 pub(crate) mod enforce;
 pub(crate) mod head;
 mod judge;

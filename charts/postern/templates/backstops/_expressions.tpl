@@ -36,7 +36,7 @@ namespaceSelector:
   expression: variables.wanted || variables.named
 - name: others
   expression: >-
-    variables.inits.filter(c, !(c.name in ['postern-redirect', 'postern-gateway'])) + object.spec.containers
+    variables.inits.filter(c, !(c.name in ['postern-redirect', 'postern-gateway', 'postern-workspace'])) + object.spec.containers
 # Running ephemeral containers cannot change.
 - name: added
   expression: >-
@@ -167,6 +167,9 @@ mounts:
     {{- if .Values.gateway.evidence.enabled }}
     - {name: postern-evidence, mountPath: /var/lib/postern-evidence}
     {{- end }}
+  # Besides, it reads the one volume that the pod asks for.
+  postern-workspace:
+    - {name: postern-workspace, mountPath: /run/postern-workspace}
 contexts:
   postern-redirect:
     allowPrivilegeEscalation: false
@@ -179,6 +182,14 @@ contexts:
     seccompProfile: {type: RuntimeDefault}
   # Its user and group are the UID that the redirect exempts.
   postern-gateway:
+    allowPrivilegeEscalation: false
+    capabilities: {drop: [ALL]}
+    privileged: false
+    readOnlyRootFilesystem: true
+    runAsNonRoot: true
+    seccompProfile: {type: RuntimeDefault}
+  # Its user and group are beside the UID that the redirect exempts.
+  postern-workspace:
     allowPrivilegeEscalation: false
     capabilities: {drop: [ALL]}
     privileged: false

@@ -132,6 +132,7 @@ impl Policy {
             audited: Vec::new(),
             command: None,
             opaque: None,
+            edit: None,
         })
     }
 
@@ -251,7 +252,7 @@ fn verdict(judgement: Judgement, advice: Advice, audits: impl FnOnce() -> Vec<De
     if judgement.decision.verdict != decision::Verdict::Deny {
         audited.extend(audits());
     }
-    CallVerdict { decision: judgement.decision, advice, audited, command: None, opaque: None }
+    CallVerdict { decision: judgement.decision, advice, audited, command: None, opaque: None, edit: None }
 }
 
 impl Policy {
