@@ -98,9 +98,10 @@ impl WorkspaceClient {
 }
 
 fn failure(error: io::Error) -> WorkspaceFailure {
-    match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => WorkspaceFailure::Late,
-        _ => WorkspaceFailure::Unreachable(error),
+    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+        WorkspaceFailure::Late
+    } else {
+        WorkspaceFailure::Unreachable(error)
     }
 }
 

@@ -116,15 +116,12 @@ pub(super) fn map(root: &Root, is_late: impl Fn() -> bool) -> String {
 pub(super) fn anatomy(root: &Root, path: &Path, is_late: impl Fn() -> bool) -> Result<String, Unread> {
     let mut page = Page::new();
     let mut lack = Lack::default();
-    let (entries, more) = match root.entries(path, MOST_ENTRIES, &is_late) {
-        Ok(entries) => entries,
+    let Ok((entries, more)) = root.entries(path, MOST_ENTRIES, &is_late) else {
         // It may be a file.
-        Err(_) => {
-            root.text(path)?;
-            lack.is_full = file(root, path, usize::MAX, &mut page) == Err(Full);
-            lack.files = usize::from(lack.is_full);
-            return Ok(page.end(&lack.text()));
-        }
+        root.text(path)?;
+        lack.is_full = file(root, path, usize::MAX, &mut page) == Err(Full);
+        lack.files = usize::from(lack.is_full);
+        return Ok(page.end(&lack.text()));
     };
     lack.has_more = more;
     let (directories, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.is_directory);
