@@ -116,7 +116,7 @@ sdks *arguments: _build
 differential *arguments: _build
     python3 e2e/run.py differential {{ arguments }}
 
-# What compression of tool results does to the requests of real agents, each task with it and without: docs/tool-results.md.
+# What compression of tool results does to the requests of real agents, each task with it and without: docs/tool-results-measured.md.
 tool-results *arguments: _build
     python3 e2e/run.py tool-results {{ arguments }}
 

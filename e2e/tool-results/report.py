@@ -1,4 +1,4 @@
-"""The figures as JSON, and as the tables of docs/tool-results.md."""
+"""The figures as JSON, and as the tables of docs/tool-results-measured.md."""
 
 import json
 from collections import Counter
