@@ -204,10 +204,44 @@ dlp-corpus *arguments:
     cargo build --locked --release
     python3 scripts/dlp_corpus.py {{ arguments }}
 
+# What one exchange allocates in the gateway, of each kind; fails where it has grown (`POSTERN_BLESS=1` writes it anew).
+costs:
+    cargo test --locked --all-features --bench gateway -- --costs
+
+# A flame graph of a gateway that is busy with one kind of exchange, in target/profile (needs perf; installs inferno).
+profile exchange="question":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    command -v perf >/dev/null || { echo "perf is missing: apt-get install linux-perf" >&2; exit 1; }
+    command -v inferno-flamegraph >/dev/null || cargo install --locked inferno
+    export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none CARGO_TARGET_DIR=target/profile
+    mkdir -p target/profile
+    to=$PWD/target/profile/{{ exchange }}
+    cargo bench --locked --bench gateway -- --profile {{ exchange }} perf record --quiet \
+        --event cpu-clock --freq 199 --call-graph dwarf,65528 --output "$to.perf"
+    perf script --no-inline --input "$to.perf" | inferno-collapse-perf | inferno-flamegraph > "$to.svg"
+    echo "$to.svg"
+
+# Instructions of one kind of exchange between its request's head and its answer's, by function (needs valgrind).
+instructions exchange="question":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    command -v valgrind >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
+    export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none CARGO_TARGET_DIR=target/profile
+    mkdir -p target/profile
+    to=$PWD/target/profile/{{ exchange }}.callgrind
+    cargo bench --locked --bench gateway -- --profile {{ exchange }} valgrind --quiet --tool=callgrind \
+        --callgrind-out-file="$to" --collect-atstart=no '--toggle-collect=postern::proxy::exchange::exchange::*closure*' \
+        | tee "$to.txt"
+    callgrind_annotate --inclusive=yes "$to" | head -100
+    count=$(grep -o '^[0-9]*' "$to.txt")
+    total=$(sed -n 's/^totals: //p' "$to")
+    echo "$((total / count)) instructions an exchange"
+
 # Redirected beside CONNECT, in a network namespace of its own; as root. Prints ratios.
 bench-redirect:
     cargo bench --locked --bench gateway --no-run
     ulimit -n 8192 && unshare --net env PATH="$PATH" cargo bench --locked --offline --bench gateway -- --redirect
 
 # What CI runs: what takes seconds first, what is compiled once for all that follows, and the tests last.
-ci: check-fmt check-gateway alerts argo-health lint check-fuzz docs check-generated constraints sdks differential sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root test
+ci: check-fmt check-gateway alerts argo-health lint check-fuzz docs check-generated constraints sdks differential sarif mcp ui logs e2e-chart _e2e-netns-as-root _e2e-cluster-as-root costs test

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use http::HeaderMap;
-use postern::call::{Api, Dialect, Inputs, RequestFacts, Service, Vendor};
+use postern::call::{Api, BlockedCalls, Dialect, Inputs, RequestFacts, Service, Vendor};
 use postern::ledger::fresh_id;
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
@@ -113,9 +113,7 @@ fn dialect() -> (Box<dyn Transcript>, Framing) {
     (transcript, adapter.framing(&asked, &facts, "text/event-stream"))
 }
 
-#[divan::bench(args = RULES)]
-fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
-    let chunks = answer();
+fn settings(rules: Rules) -> GuardSettings {
     let limits = GuardLimits {
         event_bytes: 4 << 20,
         tool_input_bytes: 1 << 20,
@@ -123,7 +121,7 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         json: json::Limits::default(),
     };
     let judge = Arc::new(rules.policy());
-    let settings = GuardSettings {
+    GuardSettings {
         judge,
         failure: FailurePolicy::Closed,
         limits,
@@ -134,7 +132,13 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
         typed: TypedLines::default(),
         event_id: fresh_id,
         ask_at: None,
-    };
+    }
+}
+
+#[divan::bench(args = RULES)]
+fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
+    let chunks = answer();
+    let settings = settings(rules);
     let mut out = Vec::new();
     bencher.counter(ItemsCount::new(EVENTS)).counter(bytes(&chunks)).bench_local(|| {
         let (transcript, framing) = dialect();
@@ -144,6 +148,67 @@ fn guard(bencher: Bencher<'_, '_>, rules: Rules) {
             guard.write(chunk.clone(), &mut out).expect("an answer");
         }
         guard.finish(&mut out).expect("an answer");
+        guard.take_notes().len()
+    });
+}
+
+/// All that the guard does for a short question and an answer that comes whole: 2 KB and 1 KB.
+#[divan::bench(args = [Rules::Observed, Rules::Names(10), Rules::Condition])]
+fn question(bencher: Bencher<'_, '_>, rules: Rules) {
+    let (settings, blocked) = (settings(rules), BlockedCalls::new(16));
+    let policy = rules.policy();
+    let of = |text: &str| {
+        format!(r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"{text}"}}]}}"#)
+    };
+    let asked = of(&"word ".repeat(400)[..2_000 - of("").len()]);
+    let of = |text: &str| {
+        format!(
+            r#"{{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{{"type":"text","text":"{text}"}}],"stop_reason":"end_turn","stop_sequence":null,"usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+        )
+    };
+    let answer = Bytes::from(of(&"a".repeat(1_024 - of("").len())));
+    let (adapter, headers) = (adapter(Dialect::Anthropic), HeaderMap::new());
+    let service =
+        Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+    let head = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
+    bencher.bench_local(|| {
+        let body = (black_box(asked.as_bytes()), json::Limits::default());
+        let read = postern::provider::request::read(adapter, &head, body, (&policy, &blocked), None);
+        let facts = read.expect("a request").facts;
+        let transcript = adapter.transcript(&head, &facts).expect("an endpoint with answers");
+        let mut guard = Guard::new(transcript, Framing::Whole, settings.clone());
+        guard.whole(answer.clone()).expect("an answer").len() + guard.take_notes().len()
+    });
+}
+
+/// Calls in one answer.
+const CALLS: usize = 100;
+
+/// One call whose input has 200 bytes, in a stream of many: judged, and held until it is.
+#[divan::bench(args = [Rules::Observed, Rules::Names(10), Rules::Condition])]
+fn call(bencher: Bencher<'_, '_>, rules: Rules) {
+    let settings = settings(rules);
+    let input = format!(r#"{{\"command\": \"cat {}\"}}"#, "src/main.rs ".repeat(15));
+    let mut stream = Vec::new();
+    for index in 0..CALLS {
+        let start = format!(
+            r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"Bash","input":{{}}}}}}"#
+        );
+        event("content_block_start", &start, &mut stream);
+        let delta = format!(
+            r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":"{input}"}}}}"#
+        );
+        event("content_block_delta", &delta, &mut stream);
+        let stop = format!(r#"{{"type":"content_block_stop","index":{index}}}"#);
+        event("content_block_stop", &stop, &mut stream);
+    }
+    let stream = Bytes::from(stream);
+    let mut out = Vec::new();
+    bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+        let (transcript, framing) = dialect();
+        let mut guard = Guard::new(transcript, framing, settings.clone());
+        out.clear();
+        guard.write(black_box(&stream).clone(), &mut out).expect("an answer");
         guard.take_notes().len()
     });
 }

@@ -21,9 +21,9 @@ const BULK: u64 = 1 << 30;
 
 /// A stream of events: what begins it, what is said over and over, what ends it.
 pub(crate) struct Events {
-    begin: &'static str,
-    each: &'static str,
-    end: &'static str,
+    pub(crate) begin: &'static str,
+    pub(crate) each: &'static str,
+    pub(crate) end: &'static str,
 }
 
 /// An event as LLM providers stream them, and nothing around it.

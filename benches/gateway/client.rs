@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::body::Body;
-use super::gateway::{API, PLACEHOLDER};
+use super::gateway::{API, GUARDED, PLACEHOLDER};
 use super::pki::Pki;
 
 /// Bytes of a small request's body.
@@ -63,7 +63,7 @@ impl Client {
             proxy,
             http1: TlsConnector::from(pki.client("http/1.1")),
             http2: TlsConnector::from(pki.client("h2")),
-            question: question().into(),
+            question: question(),
         })
     }
 
@@ -112,11 +112,11 @@ impl Client {
 }
 
 /// A small request of prose, as JSON.
-fn question() -> String {
+pub(crate) fn question() -> Bytes {
     const WORDS: &str = "Look at the failing test again, and say which of the three calls comes too early. ";
     let (before, behind) = (r#"{"model":"bench","messages":[{"role":"user","content":""#, r#""}]}"#);
     let words: String = WORDS.chars().cycle().take(QUESTION - before.len() - behind.len()).collect();
-    format!("{before}{words}{behind}")
+    format!("{before}{words}{behind}").into()
 }
 
 /// Asks for the IPv4 address of a name (RFC 1035, section 4): the answer's last four bytes.
@@ -147,7 +147,7 @@ impl Sender {
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, "claude-cli/2.0.14 (external, cli)")
-            .header("x-api-key", if name == API { PLACEHOLDER } else { KEY })
+            .header("x-api-key", if matches!(name, API | GUARDED) { PLACEHOLDER } else { KEY })
             .header("anthropic-version", "2023-06-01")
             .header("anthropic-beta", "claude-code-20250219,interleaved-thinking-2025-05-14")
             .header("x-stainless-lang", "js")

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::pki::UPSTREAM_CA;
 
 /// Inspected, endpoints listed, with a credential.
@@ -15,6 +17,8 @@ pub(crate) const API: &str = "api.bench.test";
 pub(crate) const PLAIN: &str = "plain.bench.test";
 /// A model: what it is asked and what it answers is read.
 pub(crate) const MODEL: &str = "model.bench.test";
+/// The same, with a credential.
+pub(crate) const GUARDED: &str = "guarded.bench.test";
 /// Tunnelled.
 pub(crate) const TUNNEL: &str = "tunnel.bench.test";
 /// What agents send in place of the key.
@@ -24,8 +28,8 @@ pub(crate) const COLD: usize = 4_500;
 
 /// USER_HZ: the unit of CPU times in /proc, the same on every Linux.
 const TICK: Duration = Duration::from_millis(10);
-/// How long it may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long it may take to start, under a profiler too.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running gateway; dropping it ends it.
 pub(crate) struct Gateway {
@@ -68,6 +72,16 @@ impl Gateway {
         });
         let address = listener(&mut child, &directory.join("status.sock"));
         Self { child, address }
+    }
+
+    /// Asks it to end, and waits until it has: a profiler around it writes what it saw.
+    pub(crate) fn terminate(mut self) {
+        let pid = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        let profiled = children.split_whitespace().map(|child| child.parse().unwrap());
+        let process = Pid::from_raw(profiled.last().unwrap_or(pid.cast_signed())).unwrap();
+        kill_process(process, Signal::TERM).unwrap();
+        self.child.wait().unwrap();
     }
 
     /// User and system time that the process has used so far.
@@ -137,7 +151,9 @@ pub(crate) fn settings(upstream: SocketAddr, names: usize) -> String {
          policy: {{path: policy.yaml}}\n\
          upstream:\n  roots: [{UPSTREAM_CA}]\n  allowAddresses: [127.0.0.0/8]\n  hosts:\n"
     );
-    for name in [API, PLAIN, MODEL, TUNNEL].into_iter().map(str::to_owned).chain((0..names).map(cold)) {
+    for name in
+        [API, PLAIN, MODEL, GUARDED, TUNNEL].into_iter().map(str::to_owned).chain((0..names).map(cold))
+    {
         writeln!(text, "    {name}: \"{upstream}\"").unwrap();
     }
     text
@@ -156,9 +172,10 @@ spec:
       endpoints: [{methods: [POST], path: \"/v1/**\"}]
     - {name: plain, hosts: [plain.bench.test], action: Inspect, provider: None}
     - {name: model, hosts: [model.bench.test], action: Inspect, provider: Anthropic}
+    - {name: guarded, hosts: [guarded.bench.test], action: Inspect, provider: Anthropic}
     - {name: cold, hosts: [\"*.cold.bench.test\"], action: Inspect, provider: None}
     - {name: tunnel, hosts: [tunnel.bench.test], action: Tunnel}
     - {name: never, hosts: [\"**.invalid\"], action: Deny}
   credentials:
-    - {name: bench-key, hosts: [api.bench.test], require: true, fromEnv: BENCH_KEY}
+    - {name: bench-key, hosts: [api.bench.test, guarded.bench.test], require: true, fromEnv: BENCH_KEY}
 ";

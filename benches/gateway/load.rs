@@ -43,6 +43,11 @@ static TURNS_SO_FAR: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
     (1..=TURNS).map(turn).collect()
 });
 
+/// The body of a conversation's turn, of which there are 30.
+pub(crate) fn conversation(turn: usize) -> Bytes {
+    TURNS_SO_FAR[turn - 1].clone()
+}
+
 /// Models whose answers stream, each event on its own or many at once.
 pub(crate) const EVENTS_MODEL: &str = "m-events";
 pub(crate) const BULK_MODEL: &str = "m-bulk";

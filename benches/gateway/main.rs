@@ -10,18 +10,24 @@
 )]
 #![expect(clippy::print_stdout, reason = "a benchmark speaks")]
 
+mod answers;
 mod body;
 mod client;
+mod costs;
+mod counted;
 mod detection;
+mod exchanges;
 mod gateway;
 mod load;
 mod pair;
 mod pki;
+mod profile;
 mod record;
 mod redirect;
 mod routes;
 mod upstream;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,9 +90,20 @@ type Side<'a> = (&'a Arc<Client>, &'a Gateway);
 /// One load in all rounds, over the first way and the second.
 type Row = Vec<(Sample, Sample)>;
 
-fn main() {
+fn main() -> ExitCode {
+    if let Some(ended) = counted::run_if_asked() {
+        return ended;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    if std::env::args().any(|argument| argument == "--redirect") {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--costs") {
+        return if runtime.block_on(costs::run()) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    let profiled =
+        arguments.iter().position(|argument| argument == "--profile").map(|at| &arguments[at + 1..]);
+    if let Some([name, profiler @ ..]) = profiled {
+        runtime.block_on(profile::run(name, profiler));
+    } else if std::env::args().any(|argument| argument == "--redirect") {
         runtime.block_on(redirect::run());
     } else if std::env::args().any(|argument| argument == "--ledger") {
         runtime.block_on(record::run());
@@ -97,6 +114,7 @@ fn main() {
     } else {
         runtime.block_on(run());
     }
+    ExitCode::SUCCESS
 }
 
 async fn run() {

@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
+use super::answers;
 use super::body::{Body, CHAT, MESSAGES, TEXT};
 use super::load::{BULK_MODEL, EVENTS_MODEL, HELD_MODEL};
 
@@ -33,16 +34,22 @@ enum Asks {
     Held,
     /// A stream, as many events at once as a write holds.
     Bulk,
+    /// A short stream.
+    Short(&'static str),
 }
+
+/// The bytes of a body that have the model; behind them may stand anything, such as the names of models.
+const HEAD: usize = 64;
 
 impl Asks {
     fn of(body: &[u8]) -> Self {
+        let body = &body[..body.len().min(HEAD)];
         let holds = |model: &str| memchr::memmem::find(body, model.as_bytes()).is_some();
         match () {
             () if holds(BULK_MODEL) => Self::Bulk,
             () if holds(EVENTS_MODEL) => Self::Events,
             () if holds(HELD_MODEL) => Self::Held,
-            () => Self::Whole,
+            () => answers::short(body).map_or(Self::Whole, Self::Short),
         }
     }
 }
@@ -93,6 +100,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible
     }
     let asks = asks.unwrap_or(Asks::Whole);
     let (kind, body) = match path.as_str() {
+        "/v1/messages" if let Asks::Short(text) = asks => ("text/event-stream", Body::text(text)),
         "/v1/events" => ("text/event-stream", Body::events(&TEXT, EVENTS, false)),
         "/v1/messages" if asks != Asks::Whole => {
             ("text/event-stream", Body::events(&MESSAGES, EVENTS, asks == Asks::Bulk))

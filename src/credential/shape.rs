@@ -1,6 +1,7 @@
 //! What the keys of known vendors look like. A shape begins with fixed letters and has a length, so that no other text
 //! is taken for it; what only looks random is told apart.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
@@ -118,6 +119,8 @@ const DECODINGS: usize = 3;
 static SEARCH: LazyLock<Option<ShapeSearch>> = LazyLock::new(ShapeSearch::new);
 
 struct ShapeSearch {
+    /// The length of the shortest key, in bytes.
+    least: usize,
     marks: AhoCorasick,
     /// In the order of the shapes, each tied to where the search begins.
     patterns: Vec<Regex>,
@@ -128,7 +131,10 @@ impl ShapeSearch {
     fn new() -> Option<Self> {
         let marks = AhoCorasick::new(SHAPES.iter().map(|shape| shape.mark)).ok()?;
         let patterns = SHAPES.iter().map(|shape| Regex::new(&format!(r"\A(?-u:{})", shape.pattern)));
-        Some(Self { marks, patterns: patterns.collect::<Result<_, _>>().ok()? })
+        let lengths =
+            SHAPES.iter().map(|shape| regex_syntax::parse(shape.pattern).ok()?.properties().minimum_len());
+        let least = lengths.collect::<Option<Vec<_>>>()?.into_iter().min()?;
+        Some(Self { least, marks, patterns: patterns.collect::<Result<_, _>>().ok()? })
     }
 }
 
@@ -136,15 +142,22 @@ impl ShapeSearch {
 /// `accepted` placeholder.
 pub(super) fn find(text: &[u8], accepted: &[&str]) -> Option<&'static str> {
     let Some(search) = SEARCH.as_ref() else { return Some("an unknown vendor") };
+    // To decode makes no text longer.
+    if text.len() < search.least {
+        return None;
+    }
     let mut decoded = percent::decode(text);
     for _ in 0..DECODINGS {
         if let Some(owner) = search.find(&decoded, accepted) {
             return Some(owner);
         }
-        match percent::decode(&decoded) {
-            std::borrow::Cow::Borrowed(_) => return None,
-            std::borrow::Cow::Owned(next) => decoded = next.into(),
-        }
+        decoded = match decoded {
+            Cow::Borrowed(_) => return None,
+            Cow::Owned(text) => match percent::decode(&text) {
+                Cow::Borrowed(_) => return None,
+                Cow::Owned(next) => next.into(),
+            },
+        };
     }
     None
 }
@@ -181,6 +194,9 @@ const LEAST_RUN: usize = 20;
 /// Whether a text has a run of letters and digits, some of each and many different ones, that could be a key of a
 /// vendor that nobody knows.
 pub(super) fn looks_random(text: &[u8]) -> bool {
+    if text.len() < LEAST_RUN {
+        return false;
+    }
     let runs = text.split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| run.len() >= LEAST_RUN);
     runs.into_iter().any(|run| {
         let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();

@@ -41,7 +41,7 @@ pub(super) fn search_head<'a>(parts: &Parts, all: &'a [Arc<Credential>]) -> Sigh
     }
     for pair in parts.uri.query().unwrap_or_default().split('&') {
         let parameter = Parameter::read(pair);
-        if !search.place("?key=", false, |placeholder| parameter.holds(placeholder)) {
+        if !search.place(|| "?key=".to_owned(), false, |placeholder| parameter.holds(placeholder)) {
             search.anywhere(pair.as_bytes(), || "the query".to_owned());
         }
     }
@@ -59,9 +59,9 @@ impl HeadSearch<'_> {
         let is_placed = if name == header::AUTHORIZATION {
             self.authorization(&Authorization::read(bytes))
         } else if name == SECURITY_TOKEN {
-            self.place(&in_words(name), true, |placeholder| is_exactly(value, placeholder))
+            self.place(|| in_words(name), true, |placeholder| is_exactly(value, placeholder))
         } else if KEY_HEADERS.iter().any(|known| name == known) {
-            self.place(&in_words(name), false, |placeholder| is_exactly(value, placeholder))
+            self.place(|| in_words(name), false, |placeholder| is_exactly(value, placeholder))
         } else {
             self.inside_basic(name, bytes);
             false
@@ -73,7 +73,7 @@ impl HeadSearch<'_> {
     }
 
     fn authorization(&mut self, value: &Authorization<'_>) -> bool {
-        let place = "the header authorization";
+        let place = || "the header authorization".to_owned();
         let is_placed = self.place(place, false, |placeholder| value.holds(placeholder))
             || self.place(place, true, |placeholder| value.is_signed_by(placeholder));
         let inside = || "the header authorization, inside Basic".to_owned();
@@ -90,13 +90,13 @@ impl HeadSearch<'_> {
 
     /// Notes the placeholders for which `holds`; says whether there is one. Each place is for keys that are put into
     /// it, or for access keys that sign.
-    fn place(&mut self, place: &str, signs: bool, holds: impl Fn(&str) -> bool) -> bool {
+    fn place(&mut self, place: impl Fn() -> String, signs: bool, holds: impl Fn(&str) -> bool) -> bool {
         let fits = |credential: &&Arc<Credential>| {
             credential.signing.is_some() == signs && is_usable(credential) && holds(&credential.placeholder)
         };
         let found = self.all.iter().filter(fits);
         let before = self.seen.placed.len();
-        self.seen.placed.extend(found.map(|credential| (credential, place.to_owned())));
+        self.seen.placed.extend(found.map(|credential| (credential, place())));
         self.seen.placed.len() > before
     }
 

@@ -1,5 +1,8 @@
 //! Searches the head of a request (its host, path, query and fields), and a body that is no conversation.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 use http::request::Parts;
 
 use super::clean::Way;
@@ -13,6 +16,8 @@ use crate::provider::request::is_plain;
 const MOST_REMEMBERED: usize = 1 << 10;
 /// Words in the names of fields in which requests authenticate.
 const CARRIERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "credential"];
+static CARRIER_SEARCH: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(CARRIERS).ok());
 
 impl Inspection {
     /// Searches a head.
@@ -35,7 +40,7 @@ impl Inspection {
     fn target(&mut self, parts: &Parts) -> Result<(), Denial> {
         let (host, path) = (self.host.to_string(), parts.uri.path());
         // A webhook's URL is a secret as a whole.
-        let url = format!("{host}{path}");
+        let url = [host.as_str(), path].concat();
         let place = FindingPlace::Carrier;
         self.part(url.as_bytes(), place, &|| "path".to_owned(), "the path of the URL")?;
         for parameter in parts.uri.query().unwrap_or_default().split('&') {
@@ -99,6 +104,21 @@ pub fn place_of(name: &str) -> FindingPlace {
 
 /// Whether requests authenticate in a field or parameter of this name.
 fn carries(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    CARRIERS.iter().any(|word| name.contains(word))
+    // A test finds words that cannot be searched for.
+    CARRIER_SEARCH.as_ref().is_none_or(|words| words.is_match(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_authenticate_in_fields_whose_names_have_a_word_for_it_in_any_case() {
+        for name in ["authorization", "X-API-Key", "x-auth", "Cookie", "clientSecret", "ACCESS_TOKEN"] {
+            assert_eq!(place_of(name), FindingPlace::Carrier, "{name}");
+        }
+        for name in ["", "accept", "x-app", "anthropic-version", "Host"] {
+            assert_eq!(place_of(name), FindingPlace::Rest, "{name}");
+        }
+    }
 }

@@ -36,7 +36,7 @@ impl ShownNames {
 
     /// The same of a path: a webhook's URL is a secret as a whole.
     fn shown_path(&self, host: &str, path: &str) -> Option<String> {
-        let shown = self.shown(&format!("{host}{path}"))?;
+        let shown = self.shown(&[host, path].concat())?;
         Some(shown.strip_prefix(host).map_or_else(|| format!("/{SHOWN}"), str::to_owned))
     }
 

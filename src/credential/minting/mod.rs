@@ -3,36 +3,99 @@
 
 mod catalogue;
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use foldhash::fast::FixedState;
 use http::Method;
 
 use crate::name::host::DnsName;
 use crate::name::lenient;
 use catalogue::{CATALOGUE, Calls};
 
+/// The catalogue, its patterns taken apart once: every request with a credential is compared with all of it.
+static ENDPOINTS: LazyLock<Endpoints> = LazyLock::new(Endpoints::new);
+
 /// What the endpoint hands out, in words, if it is in the catalogue. `path` is as it stands on the wire: whatever
 /// a host could read it as is compared, so that no spelling hides an endpoint.
 pub fn mints(method: &Method, host: &DnsName, path: &str) -> Option<&'static str> {
-    let readings: Vec<Vec<String>> = lenient::readings(path).iter().map(|path| segments(path)).collect();
-    let families = CATALOGUE.iter().filter(|family| family.serves(host.as_str()));
-    families.flat_map(|family| family.endpoints).find_map(|(calls, pattern, what)| {
-        let is_met = calls.include(method) && readings.iter().any(|segments| matches(pattern, segments));
-        is_met.then_some(*what)
-    })
+    let readings = lenient::readings(path);
+    let met = readings.iter().filter_map(|path| ENDPOINTS.first(method, host.as_str(), &segments(path)));
+    met.min_by_key(|endpoint| endpoint.row).map(|endpoint| endpoint.what)
 }
 
-fn segments(path: &str) -> Vec<String> {
-    path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
+fn segments(path: &str) -> Vec<&str> {
+    path.split('/').filter(|segment| !segment.is_empty()).collect()
 }
 
-impl catalogue::Family {
-    fn serves(&self, host: &str) -> bool {
-        self.hosts.is_empty()
-            || self.hosts.iter().any(|pattern| match pattern.split_once('*') {
-                Some((beginning, ending)) => host
-                    .strip_prefix(beginning)
-                    .is_some_and(|rest| rest.len() > ending.len() && rest.ends_with(ending)),
-                None => host == *pattern,
-            })
+/// All rows, by the last segment of their paths: nearly every row is out by it.
+struct Endpoints {
+    by_last: HashMap<&'static str, Vec<Endpoint>, FixedState>,
+    /// Those that end in no word.
+    others: Vec<Endpoint>,
+}
+
+/// One row of the catalogue.
+struct Endpoint {
+    /// Its place: of two that are met, the first is named.
+    row: usize,
+    hosts: Arc<[HostPattern]>,
+    calls: Calls,
+    path: Vec<SegmentPattern>,
+    what: &'static str,
+}
+
+impl Endpoints {
+    fn new() -> Self {
+        let mut endpoints = Self { by_last: HashMap::default(), others: Vec::new() };
+        let rows = CATALOGUE.iter().flat_map(|family| {
+            let hosts: Arc<[HostPattern]> = family.hosts.iter().copied().map(HostPattern::of).collect();
+            family.endpoints.iter().map(move |row| (Arc::clone(&hosts), *row))
+        });
+        for (row, (hosts, (calls, path, what))) in rows.enumerate() {
+            let path: Vec<_> = segments(path).into_iter().map(SegmentPattern::of).collect();
+            let alike = match path.last() {
+                Some(SegmentPattern::Word(word)) => endpoints.by_last.entry(*word).or_default(),
+                Some(SegmentPattern::Any | SegmentPattern::Ending(_)) | None => &mut endpoints.others,
+            };
+            alike.push(Endpoint { row, hosts, calls, path, what });
+        }
+        endpoints
+    }
+
+    /// The first row that a call meets.
+    fn first(&self, method: &Method, host: &str, path: &[&str]) -> Option<&Endpoint> {
+        let by_last = path.last().and_then(|last| self.by_last.get(*last));
+        let rows = by_last.into_iter().flatten().chain(&self.others);
+        rows.filter(|endpoint| endpoint.is_met(method, host, path)).min_by_key(|endpoint| endpoint.row)
+    }
+}
+
+impl Endpoint {
+    fn is_met(&self, method: &Method, host: &str, path: &[&str]) -> bool {
+        let serves = self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(host));
+        serves && self.calls.include(method) && matches_from(&self.path, path)
+    }
+}
+
+enum HostPattern {
+    Name(&'static str),
+    /// What stands before a part of at least one character, and behind it.
+    Around(&'static str, &'static str),
+}
+
+impl HostPattern {
+    fn of(pattern: &'static str) -> Self {
+        pattern.split_once('*').map_or(Self::Name(pattern), |(before, behind)| Self::Around(before, behind))
+    }
+
+    fn matches(&self, host: &str) -> bool {
+        match self {
+            Self::Name(name) => host == *name,
+            Self::Around(before, behind) => host
+                .strip_prefix(before)
+                .is_some_and(|rest| rest.len() > behind.len() && rest.ends_with(behind)),
+        }
     }
 }
 
@@ -45,28 +108,44 @@ impl Calls {
     }
 }
 
-fn matches(pattern: &str, path: &[String]) -> bool {
-    // Nearly every row is out by its last segment.
-    let last = pattern.rsplit('/').next().unwrap_or_default();
-    let can_end = last == "**" || path.last().is_some_and(|segment| fits(last, segment));
-    can_end && matches_from(pattern.strip_prefix('/'), path)
+/// A segment of a path, or several.
+#[derive(Clone, Copy)]
+enum SegmentPattern {
+    /// `**`: any number.
+    Any,
+    /// `*`, or `*:verb`: one that ends so.
+    Ending(&'static str),
+    Word(&'static str),
 }
 
-/// `*` is one segment or the beginning of one (`*:verb`), `**` any number. `None` is the pattern's end.
-fn matches_from(pattern: Option<&str>, path: &[String]) -> bool {
-    let Some(pattern) = pattern else { return path.is_empty() };
-    let (first, rest) = pattern.split_once('/').map_or((pattern, None), |(first, rest)| (first, Some(rest)));
-    if first == "**" {
-        return (0..=path.len()).any(|skip| matches_from(rest, &path[skip..]));
-    }
-    match path {
-        [segment, path @ ..] => fits(first, segment) && matches_from(rest, path),
-        [] => false,
+fn matches_from(pattern: &[SegmentPattern], path: &[&str]) -> bool {
+    match (pattern, path) {
+        ([], rest) => rest.is_empty(),
+        ([SegmentPattern::Any, rest @ ..], path) => {
+            (0..=path.len()).any(|skip| matches_from(rest, &path[skip..]))
+        }
+        ([first, pattern @ ..], [segment, path @ ..]) => first.fits(segment) && matches_from(pattern, path),
+        ([_, ..], []) => false,
     }
 }
 
-fn fits(pattern: &str, segment: &str) -> bool {
-    pattern.strip_prefix('*').map_or(segment == pattern, |ending| segment.ends_with(ending))
+impl SegmentPattern {
+    fn of(segment: &'static str) -> Self {
+        match segment.strip_prefix('*') {
+            Some("*") => Self::Any,
+            Some(ending) => Self::Ending(ending),
+            None => Self::Word(segment),
+        }
+    }
+
+    /// Whether it is one segment, and this one.
+    fn fits(self, segment: &str) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Ending(ending) => segment.ends_with(ending),
+            Self::Word(word) => segment == word,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -37,7 +37,11 @@ fn without_charset(value: &HeaderValue) -> HeaderValue {
 /// Whether a body with this head is in a character set in which ASCII's characters are single bytes, as far as the
 /// head says; none is said by most. A set that is not known is not.
 pub fn is_ascii_compatible(headers: &HeaderMap) -> bool {
-    headers.get_all(header::CONTENT_TYPE).iter().all(|value| {
+    const WORD: &[u8] = b"charset";
+    let values = headers.get_all(header::CONTENT_TYPE).iter();
+    let mut mentions = values
+        .filter(|value| value.as_bytes().windows(WORD.len()).any(|word| word.eq_ignore_ascii_case(WORD)));
+    mentions.all(|value| {
         let text = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
         // Whatever mentions a set is taken for a parameter, quoted or not: parsers differ.
         text.match_indices("charset").all(|(at, word)| {

@@ -28,9 +28,10 @@ pub(in crate::provider) struct Respelled;
 /// # Errors
 /// If the object has the key in another case, beside it or alone.
 pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
-    let mut entries = object.entries().into_iter().flatten();
+    let entries = object.entries().into_iter().flatten();
     if object.has_plain_keys() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Ok(entries.find(|entry| entry.key.says(key)).map(|entry| entry.value));
+        let mut same = entries.filter(|entry| entry.key.says(key));
+        return Ok(object.may_have(key).then(|| same.next()).flatten().map(|entry| entry.value));
     }
     let mut value = None;
     for entry in entries {
@@ -72,4 +73,21 @@ pub(in crate::provider) fn text<'d>(
 /// If the key stands twice.
 pub(in crate::provider) fn count(object: Value<'_>, key: &str) -> Result<Option<u64>, BrokenAnswer> {
     Ok(present(object, key)?.and_then(Value::number_text).and_then(|number| number.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::{Document, Limits};
+
+    #[test]
+    fn a_key_in_another_case_is_refused_whichever_of_the_two_is_in_lower_case() {
+        for (text, key) in [(r#"{"toolconfig":1}"#, "toolConfig"), (r#"{"toolConfig":1}"#, "toolconfig")] {
+            let document = Document::parse(text.as_bytes(), Limits::default()).unwrap();
+            assert!(find(document.root(), key).is_err(), "{text}");
+        }
+        let document = Document::parse(br#"{"tool_config":1}"#, Limits::default()).unwrap();
+        assert!(find(document.root(), "tool_config").unwrap().is_some());
+        assert!(find(document.root(), "toolConfig").unwrap().is_none());
+    }
 }

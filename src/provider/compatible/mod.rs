@@ -36,11 +36,12 @@ pub(in crate::provider) fn close_extensions(
     vendor: Vendor,
 ) -> Result<(), Denial> {
     let root = editor.root();
-    let Some(entries) = root.entries() else {
+    let Some(mut entries) = root.entries() else {
         return Err(Denial::unparseable("", "it is not an object"));
     };
-    for entry in entries {
-        check_key(entry.key)?;
+    // All names that are known are in lower case.
+    if !root.has_plain_keys() {
+        entries.try_for_each(|entry| check_key(entry.key))?;
     }
     for extension in EXTENSIONS.iter().filter(|extension| extension.at.covers(vendor)) {
         if let Some(value) = editor.get(root, extension.key)?.filter(|value| !is_off(*value)) {

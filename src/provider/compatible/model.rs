@@ -37,33 +37,34 @@ pub(in crate::provider) fn models(editor: &mut RequestEditor<'_>, vendor: Vendor
 
 fn read<'d>(editor: &mut RequestEditor<'d>, vendor: Vendor, value: Value<'d>) -> Result<(), Denial> {
     let name = value.text().ok_or_else(|| Denial::unparseable("model", "it is not a string"))?;
-    if has_preset(vendor, &name) {
+    let folded = name.to_ascii_lowercase();
+    if has_preset(vendor, &folded) {
         editor.refuses("preset")?;
     }
-    if searches(editor, vendor, &name)? {
+    if searches(editor, vendor, &folded)? {
         editor.refuses(SEARCH_MODEL)?;
     }
-    let mut asked = name.to_string();
+    let mut asked = name.clone();
     if let Some(plain) = without_plugin(vendor, &name)
         && editor.strips(WEB_PLUGIN)?
     {
         editor.replace(value, serde_json::Value::from(plain.as_str()).to_string())?;
-        asked = plain;
+        asked = plain.into();
     }
-    if !editor.facts.models.contains(&asked) {
-        editor.facts.models.push(asked);
+    if !editor.facts.models.iter().any(|known| *known == asked) {
+        editor.facts.models.push(asked.into_owned());
     }
     Ok(())
 }
 
-/// `@preset/slug`, alone or after a model: configuration that is kept at the provider.
+/// `@preset/slug`, alone or after a model: configuration that is kept at the provider. `name` is in lower case.
 fn has_preset(vendor: Vendor, name: &str) -> bool {
-    VendorScope::Only(&[Vendor::OpenRouter]).covers(vendor) && name.to_ascii_lowercase().contains("@preset/")
+    VendorScope::Only(&[Vendor::OpenRouter]).covers(vendor) && name.contains("@preset/")
 }
 
+/// Whether a model searches by itself, which the request does not turn off. `name` is in lower case.
 fn searches(editor: &RequestEditor<'_>, vendor: Vendor, name: &str) -> Result<bool, Denial> {
-    let name = name.to_ascii_lowercase();
-    let base = name.split(':').next().unwrap_or(&name);
+    let base = name.split(':').next().unwrap_or(name);
     let short = base.rsplit('/').next().unwrap_or(base);
     let mut of_vendor = SEARCH_MODELS.iter().filter(|(_, at)| at.covers(vendor));
     let is_search = of_vendor.any(|(pattern, _)| fits(pattern, base) || fits(pattern, short));
@@ -78,6 +79,9 @@ fn searches(editor: &RequestEditor<'_>, vendor: Vendor, name: &str) -> Result<bo
 
 /// The name without endings that stand for a plugin; none where it has none.
 fn without_plugin(vendor: Vendor, name: &str) -> Option<String> {
+    if !name.contains(':') {
+        return None;
+    }
     let is_plugin = |ending: &str| {
         let mut suffixes = PLUGIN_SUFFIXES.iter().filter(|(_, at)| at.covers(vendor));
         suffixes.any(|(suffix, _)| ending.trim().eq_ignore_ascii_case(suffix))

@@ -47,6 +47,7 @@ use std::fmt;
 
 pub use edit::{EditError, Edits};
 pub use error::{Duplicate, JsonError, Reason};
+use keys::KeyMarks;
 pub use parse::Scratch;
 pub use string::{string_length, unescape};
 pub use value::{Entries, Entry, Items, Value};
@@ -97,10 +98,8 @@ struct Node {
     next: u32,
     kind: Kind,
     place: NodePlace,
-    /// A string with escapes.
-    escaped: bool,
-    /// An object with a key that is not all lower-case ASCII.
-    cased: bool,
+    /// Of an object, which keys it may have; of a string with escapes, [`KeyMarks::ANY`].
+    marks: KeyMarks,
 }
 
 /// How much longer a string is than what is between its quotes, in bytes.
@@ -110,6 +109,11 @@ impl Node {
     /// In bytes; of a string, with its quotes.
     fn length(&self) -> usize {
         (self.end - self.start) as usize
+    }
+
+    /// Whether it is a string with escapes.
+    fn is_escaped(&self) -> bool {
+        self.kind == Kind::String && self.marks == KeyMarks::ANY
     }
 }
 

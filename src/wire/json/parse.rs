@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::error::{Duplicate, JsonError, Reason};
-use super::keys::find_duplicate;
+use super::keys::{KeyMarks, find_duplicate};
 use super::{Document, Kind, Limits, Node, NodePlace, string};
 
 /// The fewest bytes per node in usual bodies, by which the nodes are allocated at once.
 const BYTES_PER_NODE: usize = 64;
+/// What a short document needs, so that nothing is allocated twice for it.
+const FEW_NODES: usize = 32;
+const FEW_OPEN: usize = 8;
+const FEW_KEYS: usize = 16;
 
 /// Memory that is reused from document to document, so that a stream of small ones allocates nothing.
 #[derive(Debug, Default)]
@@ -46,7 +50,9 @@ pub(super) fn parse<'a>(
         return Err(JsonError::new(0, Reason::ByteOrderMark));
     }
     let mut nodes = std::mem::take(&mut scratch.nodes);
-    nodes.reserve((bytes.len() / BYTES_PER_NODE).min(limits.nodes));
+    nodes.reserve((bytes.len() / BYTES_PER_NODE).max(FEW_NODES).min(limits.nodes));
+    scratch.open.reserve(FEW_OPEN);
+    scratch.keys.reserve(FEW_KEYS);
     let mut parser = Parser {
         text,
         bytes,
@@ -177,11 +183,12 @@ impl Parser<'_> {
         self.at += 1;
         let next = self.node_count();
         if let Some(open) = self.open.pop() {
-            let cased = self.keys[open.keys..].iter().any(|key| self.is_cased(*key));
+            let marks = self.keys[open.keys..].iter().map(|key| self.marks_of(*key));
+            let marks = marks.fold(KeyMarks::NONE, KeyMarks::and);
             let node = &mut self.nodes[open.node as usize];
             node.end = self.at as u32;
             node.next = next;
-            node.cased = cased;
+            node.marks = marks;
             let duplicate = find_duplicate(self.text, &self.nodes, &self.keys[open.keys..]);
             if let Some(duplicate) = duplicate {
                 self.duplicates.insert(open.node, duplicate);
@@ -191,15 +198,15 @@ impl Parser<'_> {
         ParseStep::After
     }
 
-    /// Whether a key has a character with more than one case, or may have one (by an escape or outside of ASCII).
-    fn is_cased(&self, key: u32) -> bool {
-        let Node { start, end, escaped, .. } = self.nodes[key as usize];
+    /// The mark of a key; all of them where a character has more than one case, or may have one (by an escape or outside
+    /// of ASCII).
+    fn marks_of(&self, key: u32) -> KeyMarks {
+        let node = &self.nodes[key as usize];
         let is_cased = |byte: &u8| byte.is_ascii_uppercase() | !byte.is_ascii();
+        let text = &self.bytes[node.start as usize + 1..node.end as usize - 1];
         // Without an early exit this compiles to vector instructions.
-        escaped
-            || self.bytes[start as usize..end as usize]
-                .iter()
-                .fold(false, |found, byte| found | is_cased(byte))
+        let is_other = node.is_escaped() || text.iter().fold(false, |found, byte| found | is_cased(byte));
+        if is_other { KeyMarks::ANY } else { KeyMarks::of(text) }
     }
 
     fn string(&mut self, place: NodePlace) -> Result<(), JsonError> {
@@ -245,7 +252,8 @@ impl Parser<'_> {
         }
         // Offsets fit: the length of the text does.
         let (start, end, next) = (self.at as u32, end as u32, self.node_count() + 1);
-        self.nodes.push(Node { start, end, next, kind, place, escaped, cased: false });
+        let marks = if escaped { KeyMarks::ANY } else { KeyMarks::NONE };
+        self.nodes.push(Node { start, end, next, kind, place, marks });
         self.at = end as usize;
         Ok(())
     }

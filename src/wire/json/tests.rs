@@ -201,3 +201,30 @@ fn a_long_string_is_read_alike_wherever_its_escapes_stand() {
         }
     }
 }
+
+#[test]
+fn a_key_is_found_among_any_number_of_others_and_one_that_is_not_there_is_not() {
+    for count in 1..40 {
+        let key = |number: usize| format!("{}{number}", "k".repeat(number % 5 + 1));
+        let entries: Vec<String> = (0..count).map(|number| format!("\"{}\":{number}", key(number))).collect();
+        let text = format!("{{{}}}", entries.join(","));
+        let document = read(&text);
+        for number in 0..count {
+            let value = document.root().get(&key(number)).unwrap();
+            assert_eq!(value.and_then(Value::number_text), Some(number.to_string().as_str()), "{text}");
+        }
+        assert!(document.root().get(&key(count)).unwrap().is_none(), "{text}");
+    }
+}
+
+#[test]
+fn a_key_that_is_written_otherwise_is_found_and_is_not_plain() {
+    for (text, key) in
+        [(r#"{"\u0061b":1}"#, "ab"), (r#"{"aB":1}"#, "aB"), (r#"{"ä":1}"#, "ä"), (r#"{"":1,"A":2}"#, "")]
+    {
+        let document = read(text);
+        assert!(document.root().get(key).unwrap().is_some(), "{text}");
+        assert!(!document.root().has_plain_keys(), "{text}");
+    }
+    assert!(read(r#"{"a_b":1,"":2}"#).root().has_plain_keys());
+}

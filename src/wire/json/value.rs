@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::error::Duplicate;
+use super::keys::KeyMarks;
 use super::{Document, Kind, Node, QUOTES};
 
 /// A value, or an entry's key, of a document. Copying it copies a reference and a number.
@@ -46,9 +47,15 @@ impl<'d> Value<'d> {
         &self.document.text[self.span()]
     }
 
-    /// Whether every key of this object is all lower-case ASCII, so that no two differ only in case.
+    /// Whether every key of this object is known to be all lower-case ASCII, so that no two differ only in case.
     pub fn has_plain_keys(self) -> bool {
-        !self.node().cased
+        self.node().marks != KeyMarks::ANY
+    }
+
+    /// Whether this is an object that may have this key. Most keys that it does not have are told so.
+    pub fn may_have(self, key: &str) -> bool {
+        let node = self.node();
+        node.kind == Kind::Object && node.marks.may_have(KeyMarks::of(key.as_bytes()))
     }
 
     /// The value of an object's entry; `None` if there is no such entry, or this is no object.
@@ -57,7 +64,7 @@ impl<'d> Value<'d> {
     ///
     /// Fails if the key occurs twice: the next reader of the document may take the other value.
     pub fn get(self, key: &str) -> Result<Option<Self>, Duplicate> {
-        let Some(mut entries) = self.entries() else { return Ok(None) };
+        let Some(mut entries) = self.entries().filter(|_| self.may_have(key)) else { return Ok(None) };
         let Some(entry) = entries.find(|entry| entry.key.says(key)) else { return Ok(None) };
         if !self.document.duplicates.contains_key(&self.number) {
             return Ok(Some(entry.value));
@@ -105,7 +112,7 @@ impl<'d> Value<'d> {
     /// Whether it is a string with exactly this text, however it is escaped. Allocates nothing.
     pub fn says(self, text: &str) -> bool {
         let node = self.node();
-        let fits = node.escaped || node.length() == text.len() + QUOTES;
+        let fits = node.is_escaped() || node.length() == text.len() + QUOTES;
         node.kind == Kind::String && fits && self.document.inside(self.number).says(text)
     }
 
