@@ -78,8 +78,8 @@ impl Gateway {
     pub(crate) fn terminate(mut self) {
         let pid = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-        let profiled = children.split_whitespace().map(|child| child.parse().unwrap());
-        let process = Pid::from_raw(profiled.last().unwrap_or(pid.cast_signed())).unwrap();
+        let mut profiled = children.split_whitespace().map(|child| child.parse().unwrap());
+        let process = Pid::from_raw(profiled.next_back().unwrap_or(pid.cast_signed())).unwrap();
         kill_process(process, Signal::TERM).unwrap();
         self.child.wait().unwrap();
     }

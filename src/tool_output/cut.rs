@@ -56,8 +56,7 @@ impl<'t> Cut<'t> {
             return None;
         }
         let lines = lines(text);
-        let starts_in_part = head.lines == 0 && head.end > 0;
-        let in_part = starts_in_part || (tail.lines == 0 && tail.start < text.len());
+        let in_part = head.in_part || tail.in_part;
         let cut = Self {
             text,
             middle: middle.clone(),
@@ -67,7 +66,7 @@ impl<'t> Cut<'t> {
             diagnostics: Vec::new(),
             may_have_more: false,
         };
-        Some(cut.with_diagnostics(head.lines, starts_in_part, bounds.diagnostics))
+        Some(cut.with_diagnostics(head.lines, head.in_part, bounds.diagnostics))
     }
 
     /// Finds the lines in the middle that look like diagnostics.
@@ -126,48 +125,63 @@ impl<'t> Cut<'t> {
     }
 }
 
-/// A part of a text that is left, up to or from a byte.
+/// A part of a text that is left, up to a byte.
 struct Head {
     end: usize,
     /// Whole ones.
     lines: usize,
+    /// Whether a part of another one follows.
+    in_part: bool,
 }
 
+/// A part of a text that is left, from a byte.
 struct Tail {
     start: usize,
     lines: usize,
+    in_part: bool,
 }
 
-/// The first lines of a text; of a first line that is longer than all of them may be, its beginning.
+/// The first lines of a text. Where a long line would leave less than half of the room in use, its beginning is left, too.
 fn head(text: &str, most: Amount) -> Head {
-    let mut head = Head { end: 0, lines: 0 };
-    for at in memchr::memchr_iter(b'\n', text.as_bytes()).take(most.lines) {
-        if at + 1 > most.bytes {
+    let (mut end, mut lines) = (0, 0);
+    let mut breaks = memchr::memchr_iter(b'\n', text.as_bytes());
+    while lines < most.lines {
+        let next = breaks.next().map_or(text.len(), |at| at + 1);
+        if next > most.bytes {
+            let in_part = end < most.bytes / 2;
+            return Head {
+                end: if in_part { text.floor_char_boundary(most.bytes) } else { end },
+                lines,
+                in_part,
+            };
+        }
+        if next == end {
             break;
         }
-        head = Head { end: at + 1, lines: head.lines + 1 };
+        (end, lines) = (next, lines + 1);
     }
-    if head.lines == 0 && most.bytes < text.len() {
-        head.end = text.floor_char_boundary(most.bytes);
-    }
-    head
+    Head { end, lines, in_part: false }
 }
 
-/// The last lines of a text; of a last line that is longer than all of them may be, its end.
+/// The last lines of a text, and in the same way the end of a long one.
 fn tail(text: &str, most: Amount) -> Tail {
-    let mut tail = Tail { start: text.len(), lines: 0 };
+    let (mut start, mut lines) = (text.len(), 0);
     // The break at the end of the last line begins no other.
     let inner = text.strip_suffix('\n').unwrap_or(text);
-    for at in memchr::memrchr_iter(b'\n', inner.as_bytes()).take(most.lines) {
-        if text.len() - (at + 1) > most.bytes {
+    let mut breaks = memchr::memrchr_iter(b'\n', inner.as_bytes());
+    while lines < most.lines {
+        let next = breaks.next().map_or(0, |at| at + 1);
+        if text.len() - next > most.bytes {
+            let in_part = text.len() - start < most.bytes / 2;
+            let part = text.ceil_char_boundary(text.len().saturating_sub(most.bytes));
+            return Tail { start: if in_part { part } else { start }, lines, in_part };
+        }
+        if next == start {
             break;
         }
-        tail = Tail { start: at + 1, lines: tail.lines + 1 };
+        (start, lines) = (next, lines + 1);
     }
-    if tail.lines == 0 && most.bytes < text.len() {
-        tail.start = text.ceil_char_boundary(text.len() - most.bytes);
-    }
-    tail
+    Tail { start, lines, in_part: false }
 }
 
 /// The beginning of a line.

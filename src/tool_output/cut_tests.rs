@@ -64,6 +64,14 @@ fn of_one_long_line_both_ends_are_left() {
 }
 
 #[test]
+fn a_long_line_behind_short_ones_is_left_in_part() {
+    let text = format!("short\n{}\nshort\n", "y".repeat(50_000));
+    let left = Cut::of(&text, &bounds()).unwrap().write("x").unwrap();
+    let marker = "[postern] 1 of 3 lines (49 KB) left out, long ones in part. All of it: x\n";
+    assert_eq!(left, format!("short\n{}\n{marker}{}\nshort\n", "y".repeat(594), "y".repeat(893)));
+}
+
+#[test]
 fn a_hundred_thousand_lines_of_one_byte_are_cut_by_lines() {
     let text = "x\n".repeat(100_000);
     let left = Cut::of(&text, &bounds()).unwrap().write("x").unwrap();

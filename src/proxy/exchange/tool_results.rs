@@ -116,7 +116,7 @@ fn planned(
 
 impl Places for Evidence {
     fn place(&self, text: &str) -> String {
-        self.place(EvidenceId::of(text))
+        self.place(self.id(text))
     }
 
     fn is_named_in(&self, input: &str) -> bool {

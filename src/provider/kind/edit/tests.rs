@@ -29,15 +29,20 @@ fn told(edit: &FileEdit) -> String {
     format!("{path}: {}", blocks.collect::<Vec<_>>().join(", "))
 }
 
+/// A call of a tool, and the edits that are read in it.
+type Row = (&'static str, Value, &'static [&'static str]);
+
+fn assert_read(rows: &[Row]) {
+    for (name, input, expected) in rows {
+        assert_eq!(read(name, input), *expected, "{name} {input}");
+    }
+}
+
 #[test]
-fn the_edits_of_real_tools_are_read() {
-    for (name, input, expected) in [
+fn the_edits_of_agents_tools_are_read() {
+    assert_read(&[
         // Claude Code 2.1.
-        (
-            "Edit",
-            json!({"file_path": "/w/a", "old_string": "x", "new_string": "y"}),
-            &["/w/a: x -> y x1"][..],
-        ),
+        ("Edit", json!({"file_path": "/w/a", "old_string": "x", "new_string": "y"}), &["/w/a: x -> y x1"]),
         (
             "Edit",
             json!({"file_path": "/w/a", "old_string": "x", "new_string": "", "replace_all": true}),
@@ -75,6 +80,12 @@ fn the_edits_of_real_tools_are_read() {
             &["/w/a: x -> y x1, z ->  x1", "/w/b: x -> y x1"],
         ),
         ("create_file", json!({"filePath": "/w/a", "content": "x"}), &["/w/a = whole"]),
+    ]);
+}
+
+#[test]
+fn the_edits_of_editors_servers_and_extensions_are_read() {
+    assert_read(&[
         // Anthropic's editor, and those like it.
         (
             "str_replace_based_edit_tool",
@@ -120,9 +131,7 @@ fn the_edits_of_real_tools_are_read() {
             &["a: x\n\nz ->  x1, b -> c x1"],
         ),
         ("search_and_replace", json!({"path": "a", "search": "x", "replace": "y"}), &["a: x -> y x+"]),
-    ] {
-        assert_eq!(read(name, &input), expected, "{name} {input}");
-    }
+    ]);
 }
 
 #[test]
