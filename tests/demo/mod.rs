@@ -47,7 +47,7 @@ fn what_models_call_and_are_offered_is_shown() {
         "seen: 200, the provider was offered Bash\n",
         "seen: [postern] Tool call blocked by policy | Tool: Bash | Rule: local/demo/only-listings |",
         "then a text by local/demo/stay-in-project",
-        "5 of 9 tool calls denied, 1 hosted tool taken out\n",
+        "6 of 11 tool calls denied, 1 hosted tool taken out\n",
     ] {
         assert!(text.contains(shown), "{shown}: {text}");
     }

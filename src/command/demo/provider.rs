@@ -23,10 +23,18 @@ pub(super) const LOOK_AROUND: ModelTurn = (
     [("Read", r#"{"file_path":"/workspace/README.md"}"#), ("Read", r#"{"file_path":"/etc/shadow"}"#)],
 );
 
+pub(super) const CORRECT: ModelTurn = (
+    "Correct the notes.",
+    [
+        ("Edit", r#"{"file_path":"notes.txt","old_string":"three","new_string":"3"}"#),
+        ("Edit", r#"{"file_path":"notes.txt","old_string":"two","new_string":"2"}"#),
+    ],
+);
+
 /// The stream that answers a request, one chunk an event.
 pub(super) fn answer(request: &[u8]) -> Vec<Bytes> {
     let request = String::from_utf8_lossy(request);
-    let known = [CLEAN_UP, LOOK_AROUND];
+    let known = [CLEAN_UP, LOOK_AROUND, CORRECT];
     let calls = known.iter().find(|(prompt, _)| request.contains(prompt)).map_or(&[][..], |(_, calls)| calls);
     let begun = json!({"type": "message_start", "message": {
         "id": "msg_demo", "type": "message", "role": "assistant", "model": "demo", "content": [],

@@ -44,7 +44,7 @@ pub(super) async fn sarif(stage: &DemoStage) -> anyhow::Result<String> {
 /// Counts the events.
 pub(super) async fn stats(stage: &DemoStage) -> anyhow::Result<String> {
     let answers = || stage.events().iter().filter(|line| line.contains("\"outputTokens\"")).count();
-    stage.until("the events of the answers", || answers() >= 7).await?;
+    stage.until("the events of the answers", || answers() >= 9).await?;
     let mut counter = EventCounter::new(None);
     for line in stage.events() {
         counter.take(&serde_json::from_str(&line)?);

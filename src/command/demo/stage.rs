@@ -2,6 +2,7 @@
 //! goes with them.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -20,6 +21,7 @@ use crate::ledger::{NamedSink, Sink};
 use crate::problem::Problem;
 use crate::tls::gate::Surroundings;
 use crate::tls::init;
+use crate::workspace::serve::{Askers, serve};
 
 pub(super) const POLICY: &str = include_str!("policy.yaml");
 /// How long anything may take.
@@ -79,6 +81,7 @@ impl DemoStage {
                 "allowAddresses": ["127.0.0.0/8"],
             },
             "evidence": {"directory": evidence},
+            "workspace": {"socket": companion(place.path())?},
             "shutdown": {"grace": "1s"},
         });
         let settings = place.write("settings.yaml", settings.to_string().as_bytes())?;
@@ -154,6 +157,26 @@ impl DemoStage {
     fn revision(&self) -> String {
         self.running.gateway.snapshot().policy().revision().to_owned()
     }
+}
+
+/// Starts the companion of a workspace with one file, in a thread and a runtime of its own, since the gateway waits for its
+/// answers. Returns its socket.
+fn companion(place: &Path) -> anyhow::Result<PathBuf> {
+    let (root, socket) = (place.join("workspace"), place.join("workspace.sock"));
+    std::fs::create_dir(&root)?;
+    std::fs::write(root.join("notes.txt"), "one\ntwo\n")?;
+    let (ready, started) = std::sync::mpsc::channel();
+    let at = socket.clone();
+    let answer = move || -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            ready.send(serve(&root, &at, Askers::Owner, &Drain::default()))?;
+            std::future::pending().await
+        })
+    };
+    std::thread::Builder::new().name("companion".to_owned()).spawn(answer)?;
+    started.recv_timeout(PATIENCE).context("no companion")??;
+    Ok(socket)
 }
 
 fn address(running: &Running, mode: &str) -> anyhow::Result<std::net::SocketAddr> {

@@ -99,6 +99,11 @@ pub(super) const STEPS: &[DemoStep] = &[
         play: |stage| Box::pin(turns::outside_project(stage)),
     },
     DemoStep {
+        done: "the model edits notes.txt twice: for a text that does not stand in it, and for one that does",
+        expected: r#"a text by local/demo/edits, then Edit {"file_path":"notes.txt","old_string":"two","new_string":"2"} as it was sent, stop_reason tool_use; it names notes.txt"#,
+        play: |stage| Box::pin(turns::edits(stage)),
+    },
+    DemoStep {
         done: "a tool has read a file with a token of GitLab in it; go on",
         expected: "200, the provider read GITLAB_TOKEN=[postern:gitlab-token]",
         play: |stage| Box::pin(turns::secret_in_result(stage)),
@@ -141,7 +146,8 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "look for the events of those calls",
-        expected: "3 Bash allowed, 4 Bash denied by local/demo/only-listings, 1 Read allowed, \
+        expected: "3 Bash allowed, 4 Bash denied by local/demo/only-listings, \
+                   1 Edit allowed, 1 Edit denied by local/demo/edits, 1 Read allowed, \
                    1 Read denied by local/demo/stay-in-project; 1 web_search taken out",
         play: |stage| Box::pin(turns::events(stage)),
     },
@@ -152,12 +158,12 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "report the denials as SARIF, each at its rule",
-        expected: "12 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:45",
+        expected: "13 results; the one of the rule in CEL: error local/demo/small-models at policy.yaml:45",
         play: |stage| Box::pin(record::sarif(stage)),
     },
     DemoStep {
         done: "count what happened",
-        expected: "6 requests denied, 5 of 9 tool calls denied by 2 rules, 96 tokens in and 240 out",
+        expected: "6 requests denied, 6 of 11 tool calls denied by 3 rules, 108 tokens in and 270 out",
         play: |stage| Box::pin(record::stats(stage)),
     },
     DemoStep {
@@ -167,7 +173,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "GET /metrics of the gateway",
-        expected: "2 keys attached, 6 requests denied, 5 of 9 tool calls denied, 1 hosted tool taken out",
+        expected: "2 keys attached, 6 requests denied, 6 of 11 tool calls denied, 1 hosted tool taken out",
         play: |stage| Box::pin(metrics(stage)),
     },
 ];

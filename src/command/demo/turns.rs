@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::agent::{AgentAnswer, Ask};
-use super::provider::{self, CLEAN_UP, Call, LOOK_AROUND, MESSAGES, ModelTurn};
+use super::provider::{self, CLEAN_UP, CORRECT, Call, LOOK_AROUND, MESSAGES, ModelTurn};
 use super::stage::DemoStage;
 
 pub(super) const HOST: &str = "llm.demo.test";
@@ -46,6 +46,17 @@ pub(super) async fn read_refusal(stage: &DemoStage) -> anyhow::Result<String> {
 pub(super) async fn outside_project(stage: &DemoStage) -> anyhow::Result<String> {
     let shown = ask(stage, &LOOK_AROUND, &[tool("Read")]).await?;
     came(&shown, LOOK_AROUND.1)
+}
+
+/// Plays edits of a file: one that looks for a text which is not there, and one that fits. Returns what the agent reads, and
+/// what it is told of the file.
+pub(super) async fn edits(stage: &DemoStage) -> anyhow::Result<String> {
+    let shown = ask(stage, &CORRECT, &[tool("Edit")]).await?;
+    let answer = PrintedAnswer::read(&shown.body)?;
+    let (_, text) = answer.blocks.first().context("no answer")?;
+    let reason = text.lines().find_map(|line| line.strip_prefix("Reason: ")).unwrap_or_default();
+    let told = if reason.contains("notes.txt") { "it names notes.txt" } else { reason };
+    Ok(format!("{}; {told}", came(&shown, CORRECT.1)?))
 }
 
 /// A token as GitLab makes them. It is put together here, so that no file holds one.
@@ -126,7 +137,7 @@ pub(super) async fn why(stage: &DemoStage) -> anyhow::Result<String> {
 /// Returns the events of the calls, and of the tools that were removed.
 pub(super) async fn events(stage: &DemoStage) -> anyhow::Result<String> {
     let calls = |lines: &[String]| lines.iter().filter(|line| line.contains(r#""kind":"ToolCall""#)).count();
-    stage.until("the events of the tool calls", || calls(&stage.events()) >= 9).await?;
+    stage.until("the events of the tool calls", || calls(&stage.events()) >= 11).await?;
     let (mut texts, mut taken) = (BTreeMap::<_, usize>::new(), 0);
     for line in stage.events() {
         let event: Value = serde_json::from_str(&line)?;
