@@ -93,7 +93,7 @@ impl Workspace {
         socket.read_exact(&mut json).unwrap();
         match parsed(&json).unwrap() {
             WorkspaceAnswer::Page(text) => text,
-            other => panic!("{other:?}"),
+            other @ (WorkspaceAnswer::File(_) | WorkspaceAnswer::Refused(_)) => panic!("{other:?}"),
         }
     }
 
