@@ -329,6 +329,11 @@ pub struct CallVerdict {
 }
 
 impl CallVerdict {
+    /// A call of a tool that is not to be had, whatever its input.
+    pub fn of_no_tool(decision: Decision) -> Self {
+        Self { decision, advice: Advice::NotAvailable, ..Self::allowed() }
+    }
+
     /// A call that nothing speaks against, and no rule for.
     pub fn allowed() -> Self {
         Self {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::call::{Advice, CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool, ToolCall, edit};
+use crate::call::{CallVerdict, FactsDeny, Judge, ShellTerms, Start, Tool, ToolCall, edit};
 use crate::config::Settings;
 use crate::credential::Store;
 use crate::decision::Decision;
@@ -409,15 +409,7 @@ impl Judge for Snapshot {
 
 /// Every tool call is denied once the policy has expired.
 fn expired() -> CallVerdict {
-    let decision = Decision::builtin("expired", EXPIRED);
-    CallVerdict {
-        decision,
-        advice: Advice::NotAvailable,
-        audited: Vec::new(),
-        command: None,
-        opaque: None,
-        edit: None,
-    }
+    CallVerdict::of_no_tool(Decision::builtin("expired", EXPIRED))
 }
 
 const EXPIRED: &str = "the policy has not been refreshed for 24 hours";

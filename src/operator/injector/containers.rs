@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use super::choices::Choices;
+use super::hardening::unprivileged;
 use super::ports::ListenPorts;
 use super::shape::{INIT_CONTAINERS, edit_list, edit_object, is_true, list, ours, text};
 use super::volumes::is_token_volume;
@@ -212,16 +213,7 @@ fn gateway(parts: &ContainerParts<'_>) -> Value {
         "readinessProbe": probe("/readyz", parts.ports.admin, [5, 2, 3]),
         "resources": parts.choices.gateway,
         "restartPolicy": "Always",
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "capabilities": {"drop": ["ALL"]},
-            "privileged": false,
-            "readOnlyRootFilesystem": true,
-            "runAsGroup": parts.uid,
-            "runAsNonRoot": true,
-            "runAsUser": parts.uid,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": unprivileged(parts.uid),
         // Later containers start only once this probe succeeds, so it runs often and gives up late.
         "startupProbe": probe("/readyz", parts.ports.admin, [1, 1, 120]),
         "terminationMessagePath": "/dev/termination-log",

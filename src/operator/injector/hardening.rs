@@ -133,3 +133,17 @@ fn named(capabilities: &Value, key: &str) -> Vec<String> {
     let names = list(capabilities, key).iter().filter_map(Value::as_str).map(str::to_uppercase);
     names.map(|name| name.strip_prefix("CAP_").map_or(name.clone(), str::to_owned)).collect()
 }
+
+/// What a container of Postern's may do that needs nothing of the node: it runs as this user, and as nobody else.
+pub(super) fn unprivileged(uid: u32) -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "capabilities": {"drop": ["ALL"]},
+        "privileged": false,
+        "readOnlyRootFilesystem": true,
+        "runAsGroup": uid,
+        "runAsNonRoot": true,
+        "runAsUser": uid,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    })
+}

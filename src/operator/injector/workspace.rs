@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::hardening::unprivileged;
 use super::shape::{agents, annotation, list, shortened, text};
 use super::volumes::{WORKSPACE, canonical, holds_token, is_within};
 use crate::pod;
@@ -76,16 +77,7 @@ impl Workspace {
             "args": ["workspace", "--root", self.path, "--socket", pod::WORKSPACE_SOCKET, "--any-user"],
             "resources": {"limits": {"memory": "64Mi"}, "requests": {"cpu": "10m", "memory": "16Mi"}},
             "restartPolicy": "Always",
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "capabilities": {"drop": ["ALL"]},
-                "privileged": false,
-                "readOnlyRootFilesystem": true,
-                "runAsGroup": uid,
-                "runAsNonRoot": true,
-                "runAsUser": uid,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": unprivileged(uid),
             "terminationMessagePath": "/dev/termination-log",
             "terminationMessagePolicy": "FallbackToLogsOnError",
             "volumeMounts": [

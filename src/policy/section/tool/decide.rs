@@ -126,14 +126,7 @@ impl Policy {
             }
             Mode::AuditOnly | Mode::Enforced { .. } => return None,
         };
-        Some(CallVerdict {
-            decision,
-            advice: Advice::NotAvailable,
-            audited: Vec::new(),
-            command: None,
-            opaque: None,
-            edit: None,
-        })
+        Some(CallVerdict::of_no_tool(decision))
     }
 
     /// Decides as far as that needs no input.
