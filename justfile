@@ -199,6 +199,10 @@ bench-routes:
     cargo bench --locked --bench translate
     cargo bench --locked --bench json
 
+# A gateway that shortens results of tools beside one that does not; prints ratios.
+bench-outputs:
+    ulimit -n 8192 && cargo bench --locked --bench gateway -- --outputs
+
 # How often the detectors are wrong, over 1.6 GB of published packages, which it fetches; `--beside` asks gitleaks and detect-secrets too.
 dlp-corpus *arguments:
     cargo build --locked --release

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use http::HeaderMap;
 use postern::call::{Api, BlockedCalls, Dialect, Inputs, RequestFacts, Service, Vendor};
 use postern::ledger::fresh_id;
 use postern::policy::{Labels, Policy, document};
@@ -105,9 +104,8 @@ fn bytes(chunks: &[Bytes]) -> BytesCount {
 fn dialect() -> (Box<dyn Transcript>, Framing) {
     let dialect = Dialect::Anthropic;
     let adapter: &dyn Adapter = adapter(dialect);
-    let headers = HeaderMap::new();
     let service = Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(dialect) };
-    let asked = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
+    let asked = ModelRequestHead { service, path: "/v1/messages", query: None, is_subscription: false };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let transcript = adapter.transcript(&asked, &facts).expect("an endpoint with answers");
     (transcript, adapter.framing(&asked, &facts, "text/event-stream"))
@@ -167,10 +165,10 @@ fn question(bencher: Bencher<'_, '_>, rules: Rules) {
         )
     };
     let answer = Bytes::from(of(&"a".repeat(1_024 - of("").len())));
-    let (adapter, headers) = (adapter(Dialect::Anthropic), HeaderMap::new());
+    let adapter = adapter(Dialect::Anthropic);
     let service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    let head = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
+    let head = ModelRequestHead { service, path: "/v1/messages", query: None, is_subscription: false };
     bencher.bench_local(|| {
         let body = (black_box(asked.as_bytes()), json::Limits::default());
         let read = postern::provider::request::read(adapter, &head, body, (&policy, &blocked), None);

@@ -6,7 +6,6 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use http::HeaderMap;
 use postern::call::{Api, Dialect, Service, Vendor};
 use postern::policy::{Labels, Policy, document};
 use postern::provider::adapter;
@@ -125,12 +124,12 @@ fn remove_a_tool(bencher: Bencher<'_, '_>, body: Body) {
 #[divan::bench(args = BODIES)]
 fn request_translated(bencher: Bencher<'_, '_>, body: Body) {
     let policy = policy();
-    let headers = HeaderMap::new();
     let messages =
-        ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
+        ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, is_subscription: false };
     let service =
         Service { vendor: Vendor::OpenAi, api: Api::ChatCompletions, dialect: Some(Dialect::OpenAIChat) };
-    let chat = ModelRequestHead { service, path: "/v1/chat/completions", query: None, headers: &headers };
+    let chat =
+        ModelRequestHead { service, path: "/v1/chat/completions", query: None, is_subscription: false };
     let terms = ChatTerms {
         model: "qwen3-coder",
         label: "coder",
@@ -166,8 +165,9 @@ fn count(bencher: Bencher<'_, '_>, body: Body) {
 
 #[divan::bench(args = BODIES)]
 fn request(bencher: Bencher<'_, '_>, body: Body) {
-    let (policy, headers) = (policy(), HeaderMap::new());
-    let asked = ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
+    let policy = policy();
+    let asked =
+        ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, is_subscription: false };
     let body = body.bytes();
     bencher
         .counter(BytesCount::new(body.len()))

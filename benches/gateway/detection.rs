@@ -25,7 +25,7 @@ const SEARCHED: Comparison = Comparison {
 pub(crate) async fn run() {
     let place = tempfile::tempdir().unwrap();
     let policies = [format!("{POLICY}  dataLoss: {{action: Allow}}\n"), POLICY.to_owned()];
-    let Pair { clients, gateways } = Pair::start(place.path(), policies).await;
+    let Pair { clients, gateways } = Pair::start(place.path(), policies, [""; 2]).await;
     let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
     show(&SEARCHED, &rounds(&SEARCHED, sides).await);
     let [allowed, searched] = [0, 1].map(|number: usize| gateways[number].resident() as f64 / 1024.0);

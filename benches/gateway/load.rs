@@ -19,33 +19,32 @@ const WARM: Duration = Duration::from_millis(150);
 /// Connections that are opened at the same time.
 const OPENING: usize = 4;
 
-/// Turns of a conversation, and how much each adds, in bytes.
-const TURNS: usize = 30;
-const TURN: usize = 5_000;
+/// The body of each turn of a conversation: 30 turns that read a file of 5 KB each.
+static READING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(30, 5_000, "Read", "file_path"));
+/// The same, 40 turns that print 3.7 KB each.
+static PRINTING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(40, 3_700, "Bash", "command"));
 
-/// The body of each turn.
-static TURNS_SO_FAR: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
+/// The body of each turn of a conversation, of which each adds a call of a tool and a result of so many bytes.
+fn turns(count: usize, bytes: usize, tool: &str, parameter: &str) -> Vec<Bytes> {
     let source = include_str!("load.rs");
     let result = |number: usize| -> String {
-        let text: String = source.chars().cycle().skip(number * 997).take(TURN).collect();
+        let text: String = source.chars().cycle().skip(number * 997).take(bytes).collect();
         format!("{number} {text}")
     };
-    let turn = |turns: usize| {
-        let mut messages = vec![json!({"role": "user", "content": "go"})];
-        for number in 0..turns {
-            let id = format!("toolu_{number}");
-            let input = json!({"file_path": format!("/w/{number}.rs")});
-            messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Read", "input": input}]}));
-            messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": result(number)}]}));
-        }
+    let mut messages = vec![json!({"role": "user", "content": "go"})];
+    let turn = |number: usize| {
+        let id = format!("toolu_{number}");
+        let input = json!({parameter: format!("/w/{number}.rs")});
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": result(number)}]}));
         json!({"model": "m", "max_tokens": 100, "messages": messages}).to_string().into()
     };
-    (1..=TURNS).map(turn).collect()
-});
+    (0..count).map(turn).collect()
+}
 
 /// The body of a conversation's turn, of which there are 30.
 pub(crate) fn conversation(turn: usize) -> Bytes {
-    TURNS_SO_FAR[turn - 1].clone()
+    READING[turn - 1].clone()
 }
 
 /// Models whose answers stream, each event on its own or many at once.
@@ -73,6 +72,8 @@ pub(crate) enum Load {
     UpText { name: &'static str },
     /// The turns of a conversation with a model, each of which repeats those before, on one connection.
     Conversation,
+    /// The same, of which each turn adds the output of a command.
+    Printing,
 }
 
 /// What was done in one window.
@@ -176,7 +177,10 @@ impl Worker {
                 workers.spawn(self.clone().upload(name, Body::source));
             }
             Load::Conversation => {
-                workers.spawn(self.clone().converse());
+                workers.spawn(self.clone().converse(&READING));
+            }
+            Load::Printing => {
+                workers.spawn(self.clone().converse(&PRINTING));
             }
         }
         workers
@@ -249,11 +253,11 @@ impl Worker {
         }
     }
 
-    async fn converse(self) {
+    async fn converse(self, turns: &[Bytes]) {
         let mut sender = self.client.open(self.way, MODEL, false).await;
-        for turn in (1..=TURNS).cycle() {
+        for turn in turns.iter().cycle() {
             let begun = Instant::now();
-            let body = Body::text(TURNS_SO_FAR[turn - 1].clone());
+            let body = Body::text(turn.clone());
             let answer = sender.send(MODEL, "/v1/messages", body).await;
             assert!(answer.status().is_success(), "{}", answer.status());
             read(answer.into_body(), |_| ()).await;

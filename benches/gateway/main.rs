@@ -1,5 +1,5 @@
-//! The built executable beside direct TLS, redirected beside CONNECT, with a ledger, detection or routes beside without, in
-//! turns in one run: ratios and CPU time.
+//! The built executable beside direct TLS, redirected beside CONNECT, with a ledger, detection, routes or shortened
+//! results of tools beside without, in turns in one run: ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
 
@@ -19,6 +19,7 @@ mod detection;
 mod exchanges;
 mod gateway;
 mod load;
+mod outputs;
 mod pair;
 mod pki;
 mod profile;
@@ -109,6 +110,8 @@ fn main() -> ExitCode {
         runtime.block_on(record::run());
     } else if std::env::args().any(|argument| argument == "--detection") {
         runtime.block_on(detection::run());
+    } else if std::env::args().any(|argument| argument == "--outputs") {
+        runtime.block_on(outputs::run());
     } else if std::env::args().any(|argument| argument == "--routes") {
         runtime.block_on(routes::run());
     } else {

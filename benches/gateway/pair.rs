@@ -16,8 +16,8 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// Starts both, each with its files in a directory of its own below `place`.
-    pub(crate) async fn start(place: &Path, policies: [String; 2]) -> Self {
+    /// Starts both, each with its files in a directory of its own below `place`, and more in its settings.
+    pub(crate) async fn start(place: &Path, policies: [String; 2], more: [&str; 2]) -> Self {
         let directories = ["first", "second"].map(|name| place.join(name));
         for directory in &directories {
             std::fs::create_dir(directory).unwrap();
@@ -28,8 +28,8 @@ impl Pair {
         }
         let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
         let mut gateways = Vec::new();
-        for (directory, policy) in directories.iter().zip(policies) {
-            std::fs::write(directory.join("settings.yaml"), settings(upstream, COLD)).unwrap();
+        for ((directory, policy), more) in directories.iter().zip(policies).zip(more) {
+            std::fs::write(directory.join("settings.yaml"), settings(upstream, COLD) + more).unwrap();
             std::fs::write(directory.join("policy.yaml"), policy).unwrap();
             gateways.push(Gateway::with_settings(directory, &mut Command::new(executable())));
         }

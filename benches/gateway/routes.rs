@@ -52,7 +52,7 @@ pub(crate) async fn run() {
     for (comparison, models) in [(TRANSLATED, "m-*"), (UNMATCHED, "other-*")] {
         let place = tempfile::tempdir().unwrap();
         let policies = [format!("{POLICY}{RULE}"), format!("{POLICY}{RULE}{}", routes(models))];
-        let Pair { clients, gateways } = Pair::start(place.path(), policies).await;
+        let Pair { clients, gateways } = Pair::start(place.path(), policies, [""; 2]).await;
         let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
         show(&comparison, &rounds(&comparison, sides).await);
     }
@@ -78,7 +78,7 @@ async fn warm(client: &Arc<Client>) {
 async fn held() {
     let place = tempfile::tempdir().unwrap();
     let policy = format!("{POLICY}{}", routes("m-*"));
-    let Pair { clients, gateways } = Pair::start(place.path(), [policy.clone(), policy]).await;
+    let Pair { clients, gateways } = Pair::start(place.path(), [policy.clone(), policy], [""; 2]).await;
     let asked = json!({"model": HELD_MODEL, "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "go"}]});
     warm(&clients[0]).await;
     let idle = gateways[0].resident();

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use postern::call::{
     Api, CallNote, CallVerdict, Dialect, Inputs, Judge, RequestFacts, Service, ShellTerms, Start, Tool,
@@ -124,9 +123,8 @@ fn guarded(
     denies: bool,
 ) -> (Vec<u8>, Result<(), BrokenAnswer>, Vec<CallNote>) {
     let (vendor, api, dialect, path, content_type) = ENDPOINTS[endpoint];
-    let headers = HeaderMap::new();
     let service = Service { vendor, api, dialect: Some(dialect) };
-    let asked = ModelRequestHead { service, path, query: None, headers: &headers };
+    let asked = ModelRequestHead { service, path, query: None, is_subscription: false };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let adapter = adapter(dialect);
     let framing = adapter.framing(&asked, &facts, content_type);

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use http::HeaderMap;
 use libfuzzer_sys::fuzz_target;
 use postern::call::{Api, BlockedCalls, Dialect, Service, Terms, Vendor};
 use postern::detection::Inspection;
@@ -58,8 +57,7 @@ fn text(data: &[u8]) -> String {
 fn sent(body: &[u8]) -> Option<(Vec<u8>, bool)> {
     let service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service, path: "/v1/messages", query: None, headers: &headers };
+    let head = ModelRequestHead { service, path: "/v1/messages", query: None, is_subscription: false };
     let host = Host::parse("api.anthropic.com").expect("it is a host");
     let search = Search::from(Arc::clone(POLICY.detectors()?));
     let mut inspection = Inspection::of(&POLICY, search, &host, (body.len(), 1 << 20)).of_model(true);

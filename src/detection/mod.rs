@@ -79,6 +79,14 @@ pub struct Inspected {
     pub holds_placeholders: bool,
 }
 
+impl Inspected {
+    /// Whether nothing was found, and nothing decided.
+    pub fn is_nothing(&self) -> bool {
+        let Self { findings, actions, recorded, holds_placeholders } = self;
+        findings.is_empty() && actions.is_empty() && recorded.is_empty() && !holds_placeholders
+    }
+}
+
 /// Where a text stands that is searched.
 struct Site<'a> {
     place: FindingPlace,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -45,8 +44,7 @@ impl Gateway {
         };
         let service =
             Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-        let head =
-            ModelRequestHead { service, path: "/v1/messages", query: None, headers: &HeaderMap::new() };
+        let head = ModelRequestHead { service, path: "/v1/messages", query: None, is_subscription: false };
         let read = request::read(
             crate::provider::adapter(Dialect::Anthropic),
             &head,

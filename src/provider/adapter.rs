@@ -1,7 +1,5 @@
 //! The trait of a dialect: its requests, answers and refusals; one implementation per folder.
 
-use http::HeaderMap;
-
 use super::answer::Transcript;
 use super::endpoint::Mount;
 use super::request::RequestEditor;
@@ -54,8 +52,8 @@ pub struct ModelRequestHead<'a> {
     /// As it was sent, without the query.
     pub path: &'a str,
     pub query: Option<&'a str>,
-    /// As the agent sent them, before a credential is attached.
-    pub headers: &'a HeaderMap,
+    /// Whether the agent's login is that of a person's subscription ([`super::is_subscription`]).
+    pub is_subscription: bool,
 }
 
 /// How an answer's body is cut into parts that are JSON.

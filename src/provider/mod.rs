@@ -20,6 +20,8 @@ mod openai_responses;
 pub mod surface;
 pub mod translate;
 
+use http::HeaderMap;
+
 use crate::call::{Dialect, Service, Vendor};
 use crate::name::host::DnsName;
 use adapter::Adapter;
@@ -39,6 +41,12 @@ pub fn adapter(dialect: Dialect) -> &'static dyn Adapter {
         Dialect::Gemini => &gemini::Gemini,
         Dialect::Bedrock => &bedrock::Bedrock,
     }
+}
+
+/// Whether the login of a request is that of a person's subscription, with which the provider checks more of the body:
+/// only Claude's is known for that. `headers` are the agent's, before a credential is attached.
+pub fn is_subscription(headers: &HeaderMap) -> bool {
+    anthropic::is_subscription(headers)
 }
 
 /// Returns the dialect in whose format errors are written at a provider's host, even if the endpoint belongs to no

@@ -1,6 +1,5 @@
 //! The prefix property: what was sent on one turn is the beginning of what is sent on the next, whatever happens between.
 
-use http::HeaderMap;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -63,8 +62,7 @@ fn sent(
         Dialect::Bedrock => (Api::Converse, "/model/amazon.nova-pro/converse"),
     };
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service, path, query: None, headers: &headers };
+    let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = crate::provider::adapter(dialect);
     let asked = AskedRequest { adapter, head, body, limits: Limits::default(), terms: &Open };
     let edits = planned(&asked, conversations, current, Some(&Kept), Instant::now()).unwrap_or_default();

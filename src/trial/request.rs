@@ -102,7 +102,7 @@ impl Trial<'_> {
             service,
             path: parts.uri.path(),
             query: parts.uri.query(),
-            headers: &parts.headers,
+            is_subscription: provider::is_subscription(&parts.headers),
         };
         let found = self.search(parts, host, None, &mut outcome)?;
         let Some(body) = body else {

@@ -1,6 +1,6 @@
 //! A new policy takes effect whole, or not at all.
 
-use super::{INSPECT_API, halting, inspected};
+use super::{INSPECT_API, halting, inspected, inspected_with};
 use crate::support::journal::poll;
 use crate::support::setup::policy;
 use crate::support::upstream::{Gate, Step};
@@ -86,6 +86,45 @@ fn a_new_request_on_an_open_connection_meets_the_new_policy() {
 
     connection.read_answer().assert_refused(403, "agents/test/no-api");
     assert_eq!(test.upstream.requests().len(), 1);
+}
+
+/// Inspects a provider of models, and keeps a key for another host.
+const MODELS: &str = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmetadata: {name: test, namespace: agents}\n\
+spec:\n  podSelector: {}\n  destinations:\n    - {name: models, hosts: [api.example.com], action: Inspect, provider: Anthropic}\n  \
+credentials:\n    - {name: key, hosts: [other.example.com], secretKeyRef: {name: keys, key: key}, placeholder: sk-placeholder-key}\n";
+
+#[test]
+fn a_head_that_is_said_again_to_a_model_meets_the_new_policy() {
+    let test = inspected_with(|setup| setup.policy(MODELS).credential("key", "sk-0123456789abcdef0123"));
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    let head = "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\n\r\n";
+    for _ in 0..2 {
+        connection.send(head);
+        assert_eq!(connection.read_answer().status, 200);
+    }
+
+    test.gateway.reload_policy(&policy(&[DENY_API]), "success");
+
+    connection.send(head);
+    connection.read_answer().assert_refused(403, "agents/test/no-api");
+    assert_eq!(test.upstream.requests().len(), 2);
+}
+
+#[test]
+fn a_head_that_is_said_again_to_a_model_is_searched_for_a_value_that_has_come_to_be_known() {
+    let test = inspected_with(|setup| setup.policy(MODELS).credential("key", "sk-0123456789abcdef0123"));
+    let mut connection = test.gateway.agent().tls("api.example.com");
+    let head = "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\nX-Note: 9f8e7d6c5b4a39281706\r\n\r\n";
+    connection.send(head);
+    assert_eq!(connection.read_answer().status, 200);
+
+    test.gateway.write("credentials/key", "9f8e7d6c5b4a39281706");
+    test.gateway.signal("HUP");
+
+    poll("the denial", || {
+        connection.send(head);
+        (connection.read_answer().status == 403).then_some(())
+    });
 }
 
 #[test]

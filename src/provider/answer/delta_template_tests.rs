@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use proptest::prelude::*;
 
 use super::testing::{Names, recorded, settings};
@@ -108,8 +107,7 @@ struct Outcome {
 fn guard(way: Way, skips: bool, read: &Arc<AtomicUsize>) -> (Guard, Framing) {
     let (dialect, api, path) = *SPOKEN.iter().find(|(dialect, ..)| *dialect == way.dialect).unwrap();
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service, path, query: Some("alt=sse"), headers: &headers };
+    let head = ModelRequestHead { service, path, query: Some("alt=sse"), is_subscription: false };
     let facts = RequestFacts { stream: true, ..RequestFacts::default() };
     let adapter = provider::adapter(dialect);
     let own = adapter.transcript(&head, &facts).unwrap();

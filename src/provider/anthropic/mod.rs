@@ -20,7 +20,7 @@ mod transcript;
 #[cfg(test)]
 pub(super) use reply::checker;
 pub(super) use reply::{MessagesReply, ReplyTerms};
-pub(super) use request::{MessagesVariant, messages_request};
+pub(super) use request::{MessagesVariant, is_subscription, messages_request};
 pub(super) use roles::mark as mark_roles;
 pub(super) use transcript::MessagesTranscript;
 

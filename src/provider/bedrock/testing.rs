@@ -2,8 +2,6 @@
 
 use std::sync::Mutex;
 
-use http::HeaderMap;
-
 use crate::call::{
     Advice, Api, CallVerdict, Decision, Denial, Dialect, HostedAction, HostedToolVerdict, Judge, Judgement,
     Service, ShellTerms, Start, Terms, Tool, ToolCall, Vendor,
@@ -62,7 +60,7 @@ pub(super) fn with_asked<T>(path: &str, ask: impl FnOnce(&ModelRequestHead<'_>) 
     };
     let service = Service { vendor: Vendor::Bedrock, api, dialect: Some(Dialect::Bedrock) };
     let path = format!("/model/{path}");
-    ask(&ModelRequestHead { service, path: &path, query: None, headers: &HeaderMap::new() })
+    ask(&ModelRequestHead { service, path: &path, query: None, is_subscription: false })
 }
 
 /// What a request comes to.

@@ -222,8 +222,8 @@ fn rows_of_the_tables_are_in_lower_case_and_each_stands_once() {
 fn the_doors_of_a_vendor_are_closed_in_the_messages_that_it_takes_too() {
     let read = |vendor: Vendor, body: &str| {
         let service = Service { vendor, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-        let headers = http::HeaderMap::new();
-        let head = ModelRequestHead { service, path: "/api/v1/messages", query: None, headers: &headers };
+        let head =
+            ModelRequestHead { service, path: "/api/v1/messages", query: None, is_subscription: false };
         let read = drafted(body, &STRICT, |editor| {
             crate::provider::adapter(Dialect::Anthropic).request(&head, editor)
         });

@@ -121,17 +121,19 @@ const EVENTS: sse::Form = sse::Form { name: sse::NameLine::Absent, comments: fal
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
-
     use super::*;
     use crate::call::{Service, Vendor};
 
     #[test]
     fn what_an_answer_says_of_itself_decides_how_it_is_cut() {
-        let headers = HeaderMap::new();
         let head = |api: Api| {
             let service = Service { vendor: Vendor::Gemini, api, dialect: Some(Dialect::Gemini) };
-            ModelRequestHead { service, path: "/v1/models/g:generateContent", query: None, headers: &headers }
+            ModelRequestHead {
+                service,
+                path: "/v1/models/g:generateContent",
+                query: None,
+                is_subscription: false,
+            }
         };
         let table = [
             (true, "text/event-stream", Framing::Events(EVENTS)),

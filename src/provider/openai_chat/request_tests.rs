@@ -1,7 +1,5 @@
 //! Requests at every endpoint: what is taken out, what follows, what is refused, and the benign twin of each.
 
-use http::HeaderMap;
-
 use super::OpenAiChat;
 use crate::call::{Api, Denial, DenialForm, Dialect, HostedAction, Service, Vendor};
 use crate::provider::adapter::{Adapter, Framing, ModelRequestHead, RefusalMessage};
@@ -13,8 +11,7 @@ fn service(vendor: Vendor) -> Service {
 }
 
 fn asked_at(vendor: Vendor, path: &str, body: &str, policy: &Policy) -> Result<EditedRequest, Denial> {
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service: service(vendor), path, query: None, headers: &headers };
+    let head = ModelRequestHead { service: service(vendor), path, query: None, is_subscription: false };
     drafted(body, policy, |editor| OpenAiChat.request(&head, editor))
 }
 
@@ -262,9 +259,12 @@ fn a_refusal_has_the_shape_of_the_dialect() {
 #[test]
 fn an_answer_is_read_as_its_client_reads_it() {
     let framing = |stream: bool, content_type: &str| {
-        let headers = HeaderMap::new();
-        let head =
-            ModelRequestHead { service: service(Vendor::OpenAi), path: "/", query: None, headers: &headers };
+        let head = ModelRequestHead {
+            service: service(Vendor::OpenAi),
+            path: "/",
+            query: None,
+            is_subscription: false,
+        };
         let facts = crate::call::RequestFacts { stream, ..Default::default() };
         OpenAiChat.framing(&head, &facts, content_type)
     };

@@ -109,8 +109,6 @@ fn status_and_code(answer: DenialForm) -> (u16, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
-
     use super::*;
     use crate::call::{Service, Vendor};
     use crate::wire::json::Limits;
@@ -154,9 +152,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_framed_as_its_content_type_says() {
-        let headers = HeaderMap::new();
         let head =
-            ModelRequestHead { service: SERVICE, path: "/v1/responses", query: None, headers: &headers };
+            ModelRequestHead { service: SERVICE, path: "/v1/responses", query: None, is_subscription: false };
         let streamed = RequestFacts { stream: true, ..RequestFacts::default() };
         for (content_type, framing) in [
             ("text/event-stream", Framing::Events(EVENTS)),

@@ -39,8 +39,6 @@ fn whole_number(value: Value<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
-
     use super::*;
     use crate::call::{Api, BlockedCalls, Conversation, Dialect, Service, Vendor};
     use crate::provider::adapter::ModelRequestHead;
@@ -51,8 +49,7 @@ mod tests {
     /// The messages, images, results of tools and most tokens of a request.
     fn counted(dialect: Dialect, api: Api, path: &str, body: &str) -> (u64, u64, u64, Option<u64>) {
         let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
-        let headers = HeaderMap::new();
-        let head = ModelRequestHead { service, path, query: None, headers: &headers };
+        let head = ModelRequestHead { service, path, query: None, is_subscription: false };
         let adapter = crate::provider::adapter(dialect);
         let body = (body.as_bytes(), Limits::default());
         let read = read(adapter, &head, body, (&Open, &BlockedCalls::new(4)), None).unwrap();

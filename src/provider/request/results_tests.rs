@@ -1,7 +1,5 @@
 //! Tests of the results of tools that are found in each dialect.
 
-use http::HeaderMap;
-
 use super::*;
 use crate::call::{Api, Dialect, Service, Vendor};
 use crate::provider::request::testing::Open;
@@ -12,8 +10,7 @@ type Found = Vec<(String, String, String, bool)>;
 
 fn with<T>(dialect: Dialect, api: Api, path: &str, body: &str, see: impl FnOnce(ToolResults<'_>) -> T) -> T {
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service, path, query: None, headers: &headers };
+    let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
     see(ToolResults::find(crate::provider::adapter(dialect), &head, &document, &Open))
 }

@@ -355,8 +355,7 @@ mod tests {
     /// A body that comes and does not end, under the guard of this dialect.
     fn guarded(incoming: Incoming, dialect: Dialect, api: Api) -> Body {
         let service = Service { vendor: Vendor::OpenAi, api, dialect: Some(dialect) };
-        let headers = http::HeaderMap::new();
-        let asked = ModelRequestHead { service, path: "/", query: None, headers: &headers };
+        let asked = ModelRequestHead { service, path: "/", query: None, is_subscription: false };
         let facts = RequestFacts { stream: true, ..RequestFacts::default() };
         let adapter = provider::adapter(dialect);
         let framing = adapter.framing(&asked, &facts, "text/event-stream");
@@ -366,7 +365,7 @@ mod tests {
         let reserved = gateway.budget.open(1 << 20);
         let allowance = Allowance::new(&gateway, None);
         let mut body = Body::h2(incoming, Duration::MAX);
-        body.rewriting().guarding(EnforcedGuard::new(guard, reserved, allowance));
+        body.rewriting().guarding(Box::new(EnforcedGuard::new(guard, reserved, allowance)));
         body.watchdog = Watchdog::new(Duration::from_millis(1));
         body
     }

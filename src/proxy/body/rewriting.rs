@@ -25,7 +25,8 @@ pub(crate) struct Rewriting {
     /// Encoded bytes that have not been decoded yet.
     coded: Bytes,
     has_more: bool,
-    guarding: Option<EnforcedGuard>,
+    /// Boxed: an answer is moved from step to step.
+    guarding: Option<Box<EnforcedGuard>>,
     scrubbing: Option<Scrubbing>,
     chunks: Vec<Bytes>,
     trailers: Option<HeaderMap>,
@@ -73,7 +74,7 @@ impl Rewriting {
     }
 
     /// Adds a guard, which takes out denied calls.
-    pub(crate) fn guarding(&mut self, guarding: EnforcedGuard) {
+    pub(crate) fn guarding(&mut self, guarding: Box<EnforcedGuard>) {
         self.guarding = Some(guarding);
     }
 
@@ -222,7 +223,8 @@ impl Rewriting {
         }
         match &mut self.guarding {
             None => self.chunks.push(plain),
-            Some(EnforcedGuard { guard, reserved, .. }) => {
+            Some(guarding) => {
+                let EnforcedGuard { guard, reserved, .. } = &mut **guarding;
                 self.broken = guard.write(plain, &mut self.chunks).err();
                 if reserved.set(guard.kept_bytes()).is_err() {
                     self.broken = guard.exhausted(&mut self.chunks).err();

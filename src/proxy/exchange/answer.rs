@@ -107,7 +107,7 @@ impl ResponseGuard<'_> {
         let judge = EditJudge::over(judge, self.snapshot);
         let judge: Arc<dyn Judge> = if facts.holds_placeholders { Arc::new(Withheld(judge)) } else { judge };
         let settings = self.settings(judge, facts.writes, &facts.tools);
-        let guard = self.guard(transcript, framing, settings);
+        let guard = Box::new(self.guard(transcript, framing, settings));
         Some(FramedGuard { guard, framing, events })
     }
 
@@ -220,7 +220,7 @@ impl ResponseGuard<'_> {
 }
 
 struct FramedGuard {
-    guard: EnforcedGuard,
+    guard: Box<EnforcedGuard>,
     /// The framing that the content type names.
     framing: Framing,
     /// The framing of the dialect's event streams.

@@ -48,7 +48,7 @@ pub(super) struct HeadDecision {
 }
 
 /// What was learnt of a request while it was decided.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct HeadFacts {
     /// The destination, where the names in the request agree on one.
     pub(super) origin: Option<Origin>,
@@ -63,7 +63,7 @@ pub(super) struct HeadFacts {
 }
 
 /// What is to be done with a request that goes on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct RequestPlan {
     /// Where the agent sent it.
     pub(super) target: UpstreamTarget,

@@ -143,8 +143,7 @@ mod tests {
     /// The guard of an answer in which the tool `Denied` is denied.
     fn guard(gateway: &Arc<Gateway>, dialect: Dialect, api: Api, content_type: &str) -> EnforcedGuard {
         let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
-        let headers = http::HeaderMap::new();
-        let asked = ModelRequestHead { service, path: "/", query: None, headers: &headers };
+        let asked = ModelRequestHead { service, path: "/", query: None, is_subscription: false };
         let (adapter, facts) = (provider::adapter(dialect), RequestFacts::default());
         let framing = adapter.framing(&asked, &facts, content_type);
         let transcript = adapter.transcript(&asked, &facts).unwrap();

@@ -15,6 +15,7 @@ pub(crate) mod named;
 mod overrides;
 pub(crate) mod preview;
 pub(crate) mod record;
+mod repeated;
 pub(crate) mod reply;
 mod response;
 mod routed;
@@ -53,6 +54,8 @@ use enforce::Allowance;
 use judge::PolicyInForce;
 use model_request::{ModelRequest, RequestReader, exhausted};
 use record::{EndRules, Record};
+pub(crate) use repeated::LastHead;
+use repeated::Terms;
 use response::switches_protocols;
 use routed::{AgentTurn, Chain, Choice, Routed};
 use rules::ExchangeFacts;
@@ -151,7 +154,7 @@ impl Exchange<'_> {
         if let (Some(chain), Some(model_request)) = (chain, &model_request) {
             let body = body.as_ref().and_then(RequestBody::bytes).cloned().unwrap_or_default();
             let turn = RoutedTurn { parts: &parts, plan: &plan, chain: &chain, model_request, body };
-            return self.answer_by_route(turn, facts, record).await.map(Answered::Http);
+            return Box::pin(self.answer_by_route(turn, facts, record)).await.map(Answered::Http);
         }
         // Where the agent sent it. All that follows hangs on the target alone.
         let target = plan.target;
@@ -238,7 +241,10 @@ impl Exchange<'_> {
     async fn plan(&mut self, parts: &Parts, record: &mut Record) -> Result<RequestPlan, Stop> {
         let settles = self.snapshot.settles();
         loop {
-            let decision = self.decide(parts);
+            let terms = Terms::of(&self.snapshot, parts, self.has_body());
+            let repeated = terms.as_ref().and_then(|terms| self.session.last_head.decision(parts, terms));
+            let is_repeated = repeated.is_some();
+            let decision = repeated.unwrap_or_else(|| self.decide(parts));
             if let Ok(plan) = &decision.outcome {
                 let (gateway, credential) = (&self.session.gateway, plan.target.credential.as_ref());
                 let newest = credentials::wait_for_value(gateway, &self.snapshot, credential, settles).await;
@@ -247,7 +253,12 @@ impl Exchange<'_> {
                     continue;
                 }
             }
-            self.search_head(parts, &decision.facts, record);
+            if !is_repeated {
+                let is_clean = self.search_head(parts, &decision.facts, record);
+                if let (true, Some(terms), Ok(plan)) = (is_clean, terms, &decision.outcome) {
+                    self.session.last_head.remember(parts, terms, &decision.facts, plan);
+                }
+            }
             record.head_decided(&decision.facts);
             if self.session.gateway.ledger.is_refusing() {
                 return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, unrecorded()).into());
@@ -256,23 +267,32 @@ impl Exchange<'_> {
         }
     }
 
-    /// Has the head searched before anything of it is recorded; what is denied is denied where its turn comes.
-    fn search_head(&mut self, parts: &Parts, facts: &HeadFacts, record: &mut Record) {
+    /// Has the head searched before anything of it is recorded; what is denied is denied where its turn comes. Returns
+    /// whether the same would come of a search of the same head: nothing.
+    fn search_head(&mut self, parts: &Parts, facts: &HeadFacts, record: &mut Record) -> bool {
         let origin = facts.origin.as_ref();
         let inspection = origin.and_then(|origin| detection::inspection(&self.snapshot, &origin.host, 0));
-        let Some(mut inspection) = inspection else { return };
+        let Some(mut inspection) = inspection else { return true };
         if facts.service.is_none() {
             inspection = inspection.of_other(Arc::clone(&self.session.gateway.spread), Instant::now());
         }
         self.head = inspection.head(parts);
-        record.inspected(inspection.take());
+        let found = inspection.take();
+        // What goes to no model is searched together with what went there before.
+        let is_clean = facts.service.is_some() && self.head.is_ok() && found.is_nothing();
+        record.inspected(found);
+        is_clean
+    }
+
+    fn has_body(&self) -> bool {
+        self.incoming.as_ref().is_some_and(|body| !body.is_end_stream())
     }
 
     fn decide(&self, parts: &Parts) -> HeadDecision {
         let snapshot = &self.snapshot;
         let request = InboundRequest {
             parts,
-            has_body: self.incoming.as_ref().is_some_and(|body| !body.is_end_stream()),
+            has_body: self.has_body(),
             naming: &self.session.naming,
             refuse_all: self.session.refuse_all.as_ref(),
         };
@@ -405,7 +425,7 @@ impl Exchange<'_> {
     ) -> Result<Answer, Stop> {
         let (check, upstreams) = (AddressCheck::new(self.snapshot.policy()), &self.snapshot.upstreams);
         let answer = if is_upgrade {
-            upstreams.send_upgrade(&check, &target.origin, request).await
+            Box::pin(upstreams.send_upgrade(&check, &target.origin, request)).await
         } else {
             upstreams.send(&check, target.pool_key(), self.session.speaks, request).await
         };

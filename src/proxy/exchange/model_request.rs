@@ -19,6 +19,7 @@ use crate::event::{Extent, HOSTED_TOOL, Transform};
 use crate::filter::bound::SizeBound;
 use crate::name::host::Host;
 use crate::policy::rule::Place;
+use crate::provider;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::request::{self, Detection, EditedRequest};
 use crate::proxy::body::request::RequestBody;
@@ -40,7 +41,7 @@ pub(crate) struct ModelRequest {
     pub(crate) facts: RequestFacts,
     path: String,
     query: Option<String>,
-    headers: HeaderMap,
+    is_subscription: bool,
     /// Where it goes, and whether with a key of the gateway's.
     pub(crate) host: Host,
     pub(crate) is_vouched: bool,
@@ -54,7 +55,7 @@ impl ModelRequest {
             service: self.service,
             path: &self.path,
             query: self.query.as_deref(),
-            headers: &self.headers,
+            is_subscription: self.is_subscription,
         }
     }
 }
@@ -157,11 +158,11 @@ impl RequestReader<'_> {
         ModelRequest {
             service: self.service,
             dialect: self.dialect,
-            adapter: crate::provider::adapter(self.dialect),
+            adapter: provider::adapter(self.dialect),
             facts: RequestFacts::default(),
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().map(str::to_owned),
-            headers: parts.headers.clone(),
+            is_subscription: provider::is_subscription(&parts.headers),
             host: self.host.clone(),
             is_vouched: self.is_vouched,
             is_edited: false,
@@ -174,7 +175,7 @@ impl RequestReader<'_> {
         body: &Bytes,
         record: &mut Record,
     ) -> Result<EditedRequest, Denial> {
-        let adapter = crate::provider::adapter(self.dialect);
+        let adapter = provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
         let inspection = detection::inspection(self.snapshot, self.host, body.len());
         let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched));

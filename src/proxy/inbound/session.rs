@@ -23,7 +23,7 @@ use crate::event::{self, Event, Id, Kind};
 use crate::proxy::Gateway;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::Stop;
-use crate::proxy::exchange::exchange;
+use crate::proxy::exchange::{LastHead, exchange};
 use crate::proxy::upstream::{Origin, Speaks};
 use crate::proxy::window::{self, Uploads};
 use crate::telemetry::label::{Closed, Limit};
@@ -41,6 +41,7 @@ pub(crate) struct Session {
     pub(crate) refuse_all: Option<Stop>,
     pub(crate) activity: Arc<Activity>,
     pub(crate) pace: Pace,
+    pub(crate) last_head: LastHead,
     /// The rest of the connection after HTTP: a WebSocket. The lock is taken at its beginning and at the end alone.
     pub(crate) continuation: Mutex<Option<Continuation>>,
     /// Counts the unread bytes of an h2 agent.
@@ -205,6 +206,7 @@ impl Session {
             refuse_all: None,
             activity: Activity::new(),
             pace: Pace::default(),
+            last_head: LastHead::default(),
             continuation: Mutex::default(),
             uploads: OnceLock::new(),
         }

@@ -206,9 +206,7 @@ impl Upstreams {
                 Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        // Boxed, so that an exchange on a kept connection does not carry the room for a handshake.
-        let connected = Box::pin(self.connect(check, &key.origin, false)).await?;
-        self.send_first(connected, key, request).await
+        Box::pin(self.send_first(check, key, Speaks::H1, request)).await
     }
 
     async fn send_h2(
@@ -225,17 +223,19 @@ impl Upstreams {
                 Err(Unsent { error, request: None }) => return Err(Failure::exchange(&error).into()),
             }
         }
-        let connected = Box::pin(self.connect(check, &key.origin, true)).await?;
-        self.send_first(connected, key, request).await
+        Box::pin(self.send_first(check, key, Speaks::H2, request)).await
     }
 
-    /// Sends a request on a connection that was made for it, in what the upstream turned out to speak.
+    /// Sends a request on a connection that is made for it, in what the upstream turns out to speak. Callers box it, so
+    /// that an exchange on a kept connection does not carry the room for a handshake.
     async fn send_first(
         &self,
-        (stream, speaks): (Stream, Speaks),
+        check: &AddressCheck<'_>,
         key: Key,
+        wished: Speaks,
         mut request: Request<RequestBody>,
     ) -> Result<Answer, Stop> {
+        let (stream, speaks) = self.connect(check, &key.origin, wished == Speaks::H2).await?;
         head::address(&mut request, &key.origin, speaks);
         let sent = match speaks {
             Speaks::H1 => {

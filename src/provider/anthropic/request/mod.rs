@@ -18,7 +18,7 @@ mod thread;
 mod variant;
 mod walk;
 
-pub(in crate::provider) use variant::MessagesVariant;
+pub(in crate::provider) use variant::{MessagesVariant, is_subscription};
 
 use super::catalogue;
 use crate::call::Denial;

@@ -28,7 +28,7 @@ impl<'a> MessagesVariant<'a> {
         Self {
             model: named.filter(|name| *name != "count-tokens"),
             stream: last.ends_with(":streamRawPredict"),
-            subscription: is_subscription(head.headers),
+            subscription: head.is_subscription,
         }
     }
 
@@ -64,7 +64,8 @@ impl MessagesVariant<'_> {
     }
 }
 
-fn is_subscription(headers: &HeaderMap) -> bool {
+/// Whether the login is that of a Claude subscription, as the agent sent it, before a credential is attached.
+pub(in crate::provider) fn is_subscription(headers: &HeaderMap) -> bool {
     let says = |value: &http::HeaderValue, test: fn(&str) -> bool| value.to_str().is_ok_and(test);
     let token = |value: &str| {
         value.split_once(' ').is_some_and(|(scheme, token)| {

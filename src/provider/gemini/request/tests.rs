@@ -1,7 +1,5 @@
 //! Requests as they go on: what is asked about, what is taken out, what is refused, and what each says of itself.
 
-use http::HeaderMap;
-
 use super::*;
 use crate::call::{
     Api, CallVerdict, Change, Denial, Dialect, HostedAction, HostedToolVerdict, Judgement, Service, Terms,
@@ -57,8 +55,7 @@ fn drafted(path: &str, body: &str, terms: &Says) -> Result<EditedRequest, String
     let mut editor = RequestEditor::new(&document, terms);
     let service =
         Service { vendor: Vendor::Gemini, api: Api::GenerateContent, dialect: Some(Dialect::Gemini) };
-    let headers = HeaderMap::new();
-    let head = ModelRequestHead { service, path, query: Some("alt=sse"), headers: &headers };
+    let head = ModelRequestHead { service, path, query: Some("alt=sse"), is_subscription: false };
     match read(&head, &mut editor) {
         Ok(()) => Ok(editor.finish()),
         Err(denial) => Err(denial.decision.reason.unwrap_or_default().into_owned()),

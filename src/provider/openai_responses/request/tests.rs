@@ -1,7 +1,5 @@
 //! Requests, one way to hosted tools after the other, each with a benign twin.
 
-use http::HeaderMap;
-
 use super::super::OpenAiResponses;
 use crate::call::{
     Api, BlockedCall, BlockedCalls, Change, Decision, Denial, DenialForm, Dialect, HostedAction,
@@ -56,10 +54,9 @@ impl Terms for Says {
 const STRICT: Says = Says { allow: &[], refuses: false, state: false, urls: false, audit: false };
 
 fn ask(path: &str, body: &str, says: &Says, blocked: &BlockedCalls) -> Result<EditedRequest, Denial> {
-    let headers = HeaderMap::new();
     let api = if path.ends_with("input_tokens") { Api::CountTokens } else { Api::Responses };
     let service = Service { vendor: Vendor::OpenAi, api, dialect: Some(Dialect::OpenAIResponses) };
-    let head = ModelRequestHead { service, path, query: None, headers: &headers };
+    let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
     let mut editor = RequestEditor::new(&document, says).with_blocked(blocked);
     OpenAiResponses.request(&head, &mut editor)?;

@@ -232,8 +232,8 @@ impl Attempt<'_> {
             return Ok(());
         };
         let snapshot = &self.exchange.snapshot;
-        let (path, headers) = (parts.uri.path(), &parts.headers);
-        let head = ModelRequestHead { service, path, query: None, headers };
+        let (path, is_subscription) = (parts.uri.path(), provider::is_subscription(&parts.headers));
+        let head = ModelRequestHead { service, path, query: None, is_subscription };
         let terms: (&dyn Terms, _) = (snapshot.policy().as_ref(), &BlockedCalls::new(1));
         let body = (&*model_body.body, snapshot.json_limits());
         // What may go to the origin, where the gateway's key vouches for what a model wrote, may not go everywhere.

@@ -1,7 +1,7 @@
 //! What requests say of themselves, in each variant of the API, and who may have them edited.
 
 use super::super::testing::*;
-use super::super::{MessagesVariant, messages_request};
+use super::super::{MessagesVariant, is_subscription, messages_request};
 use crate::call::{Api, DenialForm, Dialect, RequestFacts, Service, Vendor};
 use crate::provider::adapter::ModelRequestHead;
 use crate::provider::request::RequestEditor;
@@ -76,10 +76,10 @@ fn a_session_is_what_claude_code_says_of_it() {
     assert_eq!(of(&format!("x_session_{}", "a".repeat(128))).map(|session| session.len()), Some(128));
 }
 
-fn head<'a>(path: &'a str, headers: &'a http::HeaderMap) -> ModelRequestHead<'a> {
+fn head<'a>(path: &'a str, headers: &http::HeaderMap) -> ModelRequestHead<'a> {
     let service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    ModelRequestHead { service, path, query: Some("beta=true"), headers }
+    ModelRequestHead { service, path, query: Some("beta=true"), is_subscription: is_subscription(headers) }
 }
 
 #[test]
