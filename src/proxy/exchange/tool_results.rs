@@ -21,6 +21,7 @@ use crate::tool_output::cut::CutNote;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
 use crate::tool_output::request::{self, AskedRequest, Places};
 use crate::tool_output::{Shortened, TOKEN};
+use crate::wire::json::KnownParts;
 
 /// What became of the results of a request.
 pub(super) struct ShortenedRequest {
@@ -44,7 +45,8 @@ impl Exchange<'_> {
         if !is_asked(gateway, &self.snapshot) {
             return;
         }
-        let shortened = Box::pin(shorten(gateway, &self.snapshot, model_request, &before)).await;
+        let shortened =
+            Box::pin(shorten(gateway, &self.snapshot, model_request, (&before, body.known()))).await;
         let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
         record.results_shortened(told, sum);
         if let Some(edited) = edited {
@@ -66,13 +68,13 @@ pub(super) async fn shorten(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
-    body: &Bytes,
+    (body, known): (&Bytes, &KnownParts),
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
     let evidence = snapshot.evidence.as_ref();
-    let edits = planned(gateway, snapshot, asked, body)?;
+    let edits = planned(gateway, snapshot, asked, (body, known))?;
     let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
     let kept = match evidence {
         Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
@@ -104,11 +106,11 @@ fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
-    body: &Bytes,
+    (body, known): (&Bytes, &KnownParts),
 ) -> Option<Vec<PlannedEdit>> {
     let policy = snapshot.policy();
     let (adapter, head, limits) = (asked.adapter, asked.asked(), snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, limits, terms: &**policy };
+    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let conversations = &gateway.shortened.conversations;
     request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())

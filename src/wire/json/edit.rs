@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::error::{Duplicate, JsonError};
-use super::{Document, Kind, Limits, NodePlace, Value};
+use super::{Document, Kind, KnownParts, Limits, NodePlace, Value};
 
 /// Why an edit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -201,6 +201,14 @@ impl<'d> Edits<'d> {
         edited
     }
 
+    /// What is known of the text that [`Self::apply`] returned: all that no edit touches.
+    pub fn known(&self, edited: &[u8]) -> KnownParts {
+        let pieces = self.pieces();
+        let moved =
+            pieces.iter().map(|piece| Moved { range: piece.start..piece.end, length: piece.text.len() });
+        self.document.known_after(&moved.collect::<Vec<_>>(), edited)
+    }
+
     fn check(&self, value: Value<'_>) -> Result<(), EditError> {
         if std::ptr::eq(value.document, self.document) { Ok(()) } else { Err(EditError::Foreign) }
     }
@@ -301,6 +309,12 @@ struct Cut {
     end: u32,
     /// Whether the array or object is left empty.
     empties: bool,
+}
+
+/// A range of bytes, and how many bytes replace it.
+pub(super) struct Moved {
+    pub(super) range: Range<usize>,
+    pub(super) length: usize,
 }
 
 /// A range of bytes, and the text that replaces it.
