@@ -150,7 +150,7 @@ fn request_translated(bencher: Bencher<'_, '_>, body: Body) {
         let prompt = prompt(&document).expect("a request that can be said");
         let size = Size::of(&document);
         let asked = ask(&prompt, &terms).expect("a request that can be said");
-        let (judged, _) = self::judged(&policy, &chat, (&asked.body, &asked.known));
+        let (judged, _) = judged(&policy, &chat, (&asked.body, &asked.known));
         (size.tokens(Ratio::default()), judged.map(|edited| edited.len()))
     });
 }

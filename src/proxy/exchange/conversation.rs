@@ -170,7 +170,7 @@ impl Conversation {
     /// Shortens the results of tools in a request.
     async fn shortened<W>(&self, text: Bytes, shared: &Directions<'_, W>) -> Bytes {
         let (gateway, snapshot) = (&self.session.gateway, self.session.gateway.snapshot());
-        if !tool_results::is_asked(gateway, &snapshot) {
+        if !gateway.shortened.is_asked(snapshot.policy()) {
             return text;
         }
         let known = KnownParts::default();

@@ -13,7 +13,6 @@ use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
 use super::rules::ExchangeFacts;
-use super::tool_results;
 use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
@@ -174,7 +173,7 @@ impl RequestReader<'_> {
     /// Whether others read the body as well: routes, which write it for other models, and who shortens results of tools.
     fn is_read_again(&self) -> bool {
         self.snapshot.policy().routing().is_some()
-            || tool_results::is_asked(&self.session.gateway, self.snapshot)
+            || self.session.gateway.shortened.is_asked(self.snapshot.policy())
     }
 
     fn draft(

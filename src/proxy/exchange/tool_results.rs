@@ -42,7 +42,7 @@ impl Exchange<'_> {
         record: &mut Record,
     ) {
         let (gateway, Some(before)) = (&self.session.gateway, body.bytes().cloned()) else { return };
-        if !is_asked(gateway, &self.snapshot) {
+        if !gateway.shortened.is_asked(self.snapshot.policy()) {
             return;
         }
         let shortened =
@@ -55,12 +55,6 @@ impl Exchange<'_> {
             model_request.is_edited = true;
         }
     }
-}
-
-/// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.
-pub(super) fn is_asked(gateway: &Gateway, snapshot: &Snapshot) -> bool {
-    let policy = snapshot.policy();
-    !gateway.shortened.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
 }
 
 /// Shortens the results of a request; none where there is nothing to say.

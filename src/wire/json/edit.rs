@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::error::{Duplicate, JsonError};
+use super::known::Moved;
 use super::{Document, Kind, KnownParts, Limits, NodePlace, Value};
 
 /// Why an edit is refused.
@@ -309,12 +310,6 @@ struct Cut {
     end: u32,
     /// Whether the array or object is left empty.
     empties: bool,
-}
-
-/// A range of bytes, and how many bytes replace it.
-pub(super) struct Moved {
-    pub(super) range: Range<usize>,
-    pub(super) length: usize,
 }
 
 /// A range of bytes, and the text that replaces it.

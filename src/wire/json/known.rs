@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::edit::Moved;
 use super::{Document, Kind, Limits, Node, NodePlace, Value};
 
 /// A shorter part is read in less time than it is looked up.
@@ -70,6 +69,12 @@ impl Document<'_> {
         let nodes = if parts.is_empty() { Arc::default() } else { self.nodes.as_slice().into() };
         KnownParts { length, limits: Some(self.limits), parts, nodes }
     }
+}
+
+/// A range of bytes, and how many bytes replace it.
+pub(super) struct Moved {
+    pub(super) range: Range<usize>,
+    pub(super) length: usize,
 }
 
 /// Looks up the parts of one text while it is read.
