@@ -9,11 +9,16 @@ use std::sync::{Arc, LazyLock};
 use aho_corasick::AhoCorasick;
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use postern::detection::Inspection;
+use postern::call::{Api, BlockedCalls, Dialect, Service, Vendor};
+use postern::detection::{CleanTexts, Inspection};
 use postern::dlp::{Budget, Detectors, KnownValue, KnownValues, Search, Sight, StreamScanner};
 use postern::name::host::Host;
 use postern::policy::{Policy, document};
+use postern::provider::adapter;
+use postern::provider::adapter::ModelRequestHead;
+use postern::provider::request::{Detection, read_document};
 use postern::secret::Secret;
+use postern::wire::json::{Document, Limits};
 
 const BYTES: usize = 150_000;
 /// A message that is searched alone.
@@ -126,11 +131,7 @@ fn terms(has_key: bool) -> Search {
 /// The head of a small request, as SDKs write it.
 #[divan::bench(args = [false, true])]
 fn head(bencher: Bencher<'_, '_>, has_key: bool) {
-    let text =
-        "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, spec: {}}";
-    let documents = document::parse("p.yaml", text).unwrap();
-    let policy = Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap());
-    let host = Host::parse("api.example.com").unwrap();
+    let (policy, host) = (policy(), Host::parse("api.example.com").unwrap());
     let request = http::Request::post("https://api.example.com/v1/things/4711?page=2")
         .header("host", "api.example.com")
         .header("user-agent", "example-sdk/1.2.3 (linux; x86_64) node/22")
@@ -150,6 +151,62 @@ fn head(bencher: Bencher<'_, '_>, has_key: bool) {
         let mut inspection = Inspection::of(&policy, search.clone(), &host, (0, 1 << 20));
         inspection.head(black_box(&parts)).is_ok()
     });
+}
+
+fn policy() -> Arc<Policy> {
+    let text =
+        "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, spec: {}}";
+    let documents = document::parse("p.yaml", text).unwrap();
+    Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap())
+}
+
+/// A conversation of so many turns, each with a file of 5 KB. The last one has this number, the others those before.
+fn conversation(turns: usize, last: usize) -> String {
+    let result = |number: usize| -> String {
+        let text: String = include_str!("detect.rs").chars().cycle().skip(number * 997).take(FEW).collect();
+        format!("{number} {text}")
+    };
+    let mut messages = vec![serde_json::json!({"role": "user", "content": "go"})];
+    for number in (0..turns - 1).chain([last]) {
+        let id = format!("toolu_{number}");
+        let call = serde_json::json!({"type": "tool_use", "id": id, "name": "Read", "input": {"file_path": "/w/a.rs"}});
+        messages.push(serde_json::json!({"role": "assistant", "content": [call]}));
+        let result = serde_json::json!({"type": "tool_result", "tool_use_id": id, "content": result(number)});
+        messages.push(serde_json::json!({"role": "user", "content": [result]}));
+    }
+    serde_json::json!({"model": "m", "max_tokens": 100, "messages": messages}).to_string()
+}
+
+/// Turns whose files are 150 KB.
+const TURNS: usize = BYTES / FEW;
+
+/// The next turn of a conversation of 150 KB, which repeats all of it and adds 5 KB: read and judged, with a search and
+/// without. What the search adds is P21.
+#[divan::bench(args = [false, true], sample_count = 100, sample_size = 1)]
+fn next_turn(bencher: Bencher<'_, '_>, is_searched: bool) {
+    const MESSAGES: Service =
+        Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
+    let (policy, headers) = (policy(), http::HeaderMap::new());
+    let head = ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
+    let host = Host::parse("api.anthropic.com").unwrap();
+    let (search, clean, blocked) = (terms(true), Arc::new(CleanTexts::default()), BlockedCalls::new(1));
+    let read = |document: &Document<'_>| {
+        let inspection = Inspection::of(&policy, search.clone(), &host, (document.bytes().len(), 64 << 20));
+        let mut inspection = inspection.of_model(true).passing_over(Arc::clone(&clean));
+        let detection = is_searched.then_some(&mut inspection as &mut dyn Detection);
+        let terms = (&*policy as &dyn postern::call::Terms, &blocked);
+        read_document(adapter(Dialect::Anthropic), &head, document, terms, detection).is_ok()
+    };
+    let first = conversation(TURNS, TURNS - 1);
+    assert!(read(&Document::parse(first.as_bytes(), Limits::default()).unwrap()));
+    let mut last = TURNS;
+    bencher
+        .with_inputs(|| {
+            last += 1;
+            let next = String::leak(conversation(TURNS + 1, last));
+            Document::parse(next.as_bytes(), Limits::default()).unwrap()
+        })
+        .bench_local_refs(|document| read(black_box(document)));
 }
 
 /// A text in pieces of 64 KiB, and zeros.

@@ -13,7 +13,7 @@ use postern::provider::adapter::ModelRequestHead;
 use postern::provider::request::RequestEditor;
 use postern::provider::translate::estimate::{Ratio, Size};
 use postern::provider::translate::{ChatTerms, EffortTerms, Images, Transform, ask, prompt};
-use postern::wire::json::{Document, Edits, Limits, Value};
+use postern::wire::json::{Document, Edits, KnownParts, Limits, Value};
 use serde_json::json;
 
 /// The size of every body, within a few kilobytes.
@@ -142,14 +142,15 @@ fn request_translated(bencher: Bencher<'_, '_>, body: Body) {
     };
     let body = body.bytes();
     bencher.counter(BytesCount::new(body.len())).bench_local(|| {
-        let judged = judged(&policy, &messages, black_box(&body));
-        let left = judged.as_deref().unwrap_or(&body);
-        let document = Document::parse(left, Limits::default()).expect("a body");
+        let nothing = KnownParts::default();
+        let (edited, known) = judged(&policy, &messages, (black_box(&body), &nothing));
+        let left = edited.as_deref().unwrap_or(&body);
+        let document = Document::parse_known(left, Limits::default(), &known).expect("a body");
         let prompt = prompt(&document).expect("a request that can be said");
         let size = Size::of(&document);
         let asked = ask(&prompt, &terms).expect("a request that can be said");
-        let judged = self::judged(&policy, &chat, &asked.body).map(|edited| edited.len());
-        (size.tokens(Ratio::default()), judged)
+        let (judged, _) = judged(&policy, &chat, (&asked.body, &asked.known));
+        (size.tokens(Ratio::default()), judged.map(|edited| edited.len()))
     });
 }
 
@@ -169,9 +170,10 @@ fn request(bencher: Bencher<'_, '_>, body: Body) {
     let asked =
         ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, is_subscription: false };
     let body = body.bytes();
-    bencher
-        .counter(BytesCount::new(body.len()))
-        .bench_local(|| judged(&policy, &asked, black_box(&body)).map(|edited| edited.len()));
+    bencher.counter(BytesCount::new(body.len())).bench_local(|| {
+        let (judged, _) = judged(&policy, &asked, (black_box(&body), &KnownParts::default()));
+        judged.map(|edited| edited.len())
+    });
 }
 
 const MESSAGES: Service =
@@ -183,13 +185,18 @@ fn policy() -> Policy {
     Policy::compile(&documents, &Labels::new()).expect("a policy")
 }
 
-/// The body as policy leaves it, where it was edited.
-fn judged(policy: &Policy, asked: &ModelRequestHead<'_>, body: &[u8]) -> Option<Vec<u8>> {
-    let document = Document::parse(body, Limits::default()).expect("a body");
+/// The body as policy leaves it, where it was edited, and what is known of it.
+fn judged(
+    policy: &Policy,
+    asked: &ModelRequestHead<'_>,
+    (body, known): (&[u8], &KnownParts),
+) -> (Option<Vec<u8>>, KnownParts) {
+    let document = Document::parse_known(body, Limits::default(), known).expect("a body");
     let mut draft = RequestEditor::new(&document, policy);
     let dialect = asked.service.dialect.expect("an inference endpoint");
     adapter(dialect).request(asked, &mut draft).expect("a request that goes on");
-    draft.finish().body
+    let edited = draft.finish();
+    (edited.body, edited.known)
 }
 
 fn without_hosted_tool(body: &[u8]) -> Option<Vec<u8>> {

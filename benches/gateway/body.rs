@@ -4,10 +4,12 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use tokio::time::Interval;
 
 /// A chunk of a bulk, as large as a write of a busy sender.
 const CHUNK: usize = 64 << 10;
@@ -56,6 +58,13 @@ pub(crate) enum Body {
         left: u64,
         gone: Arc<AtomicU64>,
         is_text: bool,
+    },
+    /// So many events are left, each of which says when it was sent; they come one by one, some time apart.
+    Paced {
+        events: &'static Events,
+        left: u32,
+        has_begun: bool,
+        pace: Interval,
     },
     /// Calls that never end: the next round of their pieces.
     Held {
@@ -113,6 +122,10 @@ impl Body {
         Self::Held { round: 0 }
     }
 
+    pub(crate) fn paced(events: &'static Events, left: u32) -> Self {
+        Self::Paced { events, left, has_begun: false, pace: tokio::time::interval(APART) }
+    }
+
     pub(crate) fn events(events: &'static Events, left: u32, is_bulk: bool) -> Self {
         Self::Events { events, left, has_begun: false, paused: false, is_bulk }
     }
@@ -128,7 +141,14 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let data = match self.get_mut() {
             Self::Text(text) => text.take(),
-            Self::Bulk { left: 0, .. } | Self::Events { left: 0, .. } => None,
+            Self::Bulk { left: 0, .. } | Self::Events { left: 0, .. } | Self::Paced { left: 0, .. } => None,
+            Self::Paced { events, left, has_begun, pace } => {
+                ready!(pace.poll_tick(context));
+                *left -= 1;
+                let begin = if std::mem::replace(has_begun, true) { "" } else { events.begin };
+                let end = if *left == 0 { events.end } else { "" };
+                Some([begin, &events.each.replace(WORDS, &sent_now()), end].concat().into())
+            }
             Self::Held { round: PIECES.. } => return Poll::Pending,
             Self::Held { round } => {
                 *round += 1;
@@ -163,16 +183,48 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Text(None) | Self::Bulk { left: 0, .. } | Self::Events { left: 0, .. })
+        matches!(
+            self,
+            Self::Text(None)
+                | Self::Bulk { left: 0, .. }
+                | Self::Events { left: 0, .. }
+                | Self::Paced { left: 0, .. }
+        )
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
             Self::Bulk { left, .. } => SizeHint::with_exact(*left),
-            Self::Events { .. } | Self::Held { .. } => SizeHint::default(),
+            Self::Events { .. } | Self::Held { .. } | Self::Paced { .. } => SizeHint::default(),
         }
     }
+}
+
+/// What each event says.
+const WORDS: &str = "some words ";
+/// How long after each other paced events come.
+const APART: Duration = Duration::from_millis(5);
+
+/// When this process began to send.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// What is before the time in an event, and how many digits that has.
+const SENT: &str = "sent at ";
+const DIGITS: usize = 16;
+
+/// The words of an event that is sent now.
+fn sent_now() -> String {
+    format!("{SENT}{:0DIGITS$} ", BEGAN.elapsed().as_nanos())
+}
+
+/// How long ago each event of a chunk was sent.
+pub(crate) fn delays(chunk: &[u8]) -> impl Iterator<Item = Duration> + '_ {
+    let now = BEGAN.elapsed();
+    memchr::memmem::find_iter(chunk, SENT).filter_map(move |at| {
+        let digits = chunk.get(at + SENT.len()..)?.get(..DIGITS)?;
+        let sent = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        now.checked_sub(Duration::from_nanos(sent))
+    })
 }
 
 /// How many events a chunk of a stream ends.

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::body::{Body, count_events};
+use super::body::{Body, count_events, delays};
 use super::client::{Client, Sender, Way};
 use super::gateway::{API, COLD, Gateway, MODEL, cold};
 
@@ -42,6 +42,23 @@ fn turns(count: usize, bytes: usize, tool: &str, parameter: &str) -> Vec<Bytes> 
     (0..count).map(turn).collect()
 }
 
+/// The same for a model whose answers stream.
+static AGENT_TURNS: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
+    let turn = |turn: &Bytes| {
+        let asked: serde_json::Value = serde_json::from_slice(turn).unwrap();
+        let messages = asked["messages"].to_string();
+        streaming(TURN_MODEL, &messages[1..messages.len() - 1])
+    };
+    TURNS_SO_FAR.iter().map(turn).collect()
+});
+
+/// A request for a stream, with the model in front and these messages.
+fn streaming(model: &str, messages: &str) -> Bytes {
+    let tools = r#"[{"name":"Read","input_schema":{"type":"object"}}]"#;
+    let head = format!(r#"{{"model":"{model}","max_tokens":100,"stream":true,"tools":{tools}"#);
+    format!(r#"{head},"messages":[{messages}]}}"#).into()
+}
+
 /// The body of a conversation's turn, of which there are 30.
 pub(crate) fn conversation(turn: usize) -> Bytes {
     READING[turn - 1].clone()
@@ -50,6 +67,9 @@ pub(crate) fn conversation(turn: usize) -> Bytes {
 /// Models whose answers stream, each event on its own or many at once.
 pub(crate) const EVENTS_MODEL: &str = "m-events";
 pub(crate) const BULK_MODEL: &str = "m-bulk";
+/// Models whose answers come event by event: some time apart, or as those of a turn of an agent.
+pub(crate) const PACED_MODEL: &str = "m-paced";
+pub(crate) const TURN_MODEL: &str = "m-turn";
 /// A model whose calls interleave and never end.
 pub(crate) const HELD_MODEL: &str = "m-held";
 
@@ -64,6 +84,10 @@ pub(crate) enum Load {
     Events { name: &'static str },
     /// Events of a model's answers, one record each or many, on two connections.
     Answers { is_bulk: bool },
+    /// Events of a model's answers that come 5 ms apart, on two connections: how long each takes.
+    Paced,
+    /// The turns of a conversation with a model whose answers stream.
+    AgentTurns,
     /// Bytes of one answer.
     Down { name: &'static str },
     /// Bytes of one request: zeros.
@@ -167,6 +191,14 @@ impl Worker {
                     workers.spawn(self.clone().answers(is_bulk));
                 }
             }
+            Load::Paced => {
+                for _ in 0..2 {
+                    workers.spawn(self.clone().paced());
+                }
+            }
+            Load::AgentTurns => {
+                workers.spawn(self.clone().agent_turns());
+            }
             Load::Down { name } => {
                 workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
             }
@@ -241,6 +273,33 @@ impl Worker {
                 self.tally.items.fetch_add(count_events(chunk), Ordering::Relaxed);
             };
             read(answer.into_body(), counted).await;
+        }
+    }
+
+    async fn paced(self) {
+        let mut sender = self.client.open(self.way, MODEL, false).await;
+        loop {
+            let asked = Body::text(streaming(PACED_MODEL, r#"{"role":"user","content":"go"}"#));
+            let answer = sender.send(MODEL, "/v1/messages", asked).await;
+            let counted = |chunk: &[u8]| {
+                let mut latencies = self.tally.latencies.lock().unwrap();
+                let before = latencies.len();
+                latencies.extend(delays(chunk));
+                self.tally.items.fetch_add((latencies.len() - before) as u64, Ordering::Relaxed);
+            };
+            read(answer.into_body(), counted).await;
+        }
+    }
+
+    async fn agent_turns(self) {
+        let mut sender = self.client.open(self.way, MODEL, false).await;
+        for turn in (0..TURNS).cycle() {
+            let begun = Instant::now();
+            let asked = Body::text(AGENT_TURNS[turn].clone());
+            let answer = sender.send(MODEL, "/v1/messages", asked).await;
+            assert!(answer.status().is_success(), "{}", answer.status());
+            read(answer.into_body(), |_| ()).await;
+            self.done(begun);
         }
     }
 

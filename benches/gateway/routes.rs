@@ -32,6 +32,8 @@ const TRANSLATED: Comparison = Comparison {
     loads: &[
         ("answers, records", Unit::Rate, Load::Answers { is_bulk: false }),
         ("answers, bulk", Unit::Rate, Load::Answers { is_bulk: true }),
+        ("an event of 5 ms", Unit::Latency, Load::Paced),
+        ("an agent's turn", Unit::Latency, Load::AgentTurns),
     ],
 };
 
@@ -42,6 +44,8 @@ const UNMATCHED: Comparison = Comparison {
         ("conversation", Unit::Latency, Load::Conversation),
         ("answers, records", Unit::Rate, Load::Answers { is_bulk: false }),
         ("answers, bulk", Unit::Rate, Load::Answers { is_bulk: true }),
+        ("an event of 5 ms", Unit::Latency, Load::Paced),
+        ("an agent's turn", Unit::Latency, Load::AgentTurns),
         ("h1, 1 connection", Unit::Latency, Load::Requests { connections: 1, streams: 1 }),
         ("events", Unit::Rate, Load::Events { name: API }),
     ],

@@ -16,11 +16,13 @@ use tokio::runtime::Handle;
 use tokio_rustls::TlsAcceptor;
 
 use super::answers;
-use super::body::{Body, CHAT, MESSAGES, TEXT};
-use super::load::{BULK_MODEL, EVENTS_MODEL, HELD_MODEL};
+use super::body::{Body, CHAT, Events, MESSAGES, TEXT};
+use super::load::{BULK_MODEL, EVENTS_MODEL, HELD_MODEL, PACED_MODEL, TURN_MODEL};
 
 /// Events of one stream.
 const EVENTS: u32 = 2_000;
+/// Events of a turn.
+const TURN: u32 = 300;
 /// Bytes of a small answer.
 const ANSWER: usize = 1_024;
 
@@ -30,6 +32,10 @@ enum Asks {
     Whole,
     /// A stream, each event on its own.
     Events,
+    /// A stream of events some time apart.
+    Paced,
+    /// A stream as long as that of a turn.
+    Turn,
     /// Calls that never end.
     Held,
     /// A stream, as many events at once as a write holds.
@@ -48,6 +54,8 @@ impl Asks {
         match () {
             () if holds(BULK_MODEL) => Self::Bulk,
             () if holds(EVENTS_MODEL) => Self::Events,
+            () if holds(PACED_MODEL) => Self::Paced,
+            () if holds(TURN_MODEL) => Self::Turn,
             () if holds(HELD_MODEL) => Self::Held,
             () => answers::short(body).map_or(Self::Whole, Self::Short),
         }
@@ -91,6 +99,17 @@ fn answer_of(length: usize) -> String {
     of(&"a".repeat(length - of("").len()))
 }
 
+/// The stream of a model.
+fn stream(events: &'static Events, asks: Asks) -> Body {
+    match asks {
+        Asks::Held => Body::held(),
+        Asks::Paced => Body::paced(events, EVENTS),
+        Asks::Turn => Body::events(events, TURN, false),
+        Asks::Bulk => Body::events(events, EVENTS, true),
+        Asks::Events | Asks::Whole | Asks::Short(_) => Body::events(events, EVENTS, false),
+    }
+}
+
 async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let path = request.uri().path().to_owned();
     let mut body = request.into_body();
@@ -102,11 +121,8 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Body>, Infallible
     let (kind, body) = match path.as_str() {
         "/v1/messages" if let Asks::Short(text) = asks => ("text/event-stream", Body::text(text)),
         "/v1/events" => ("text/event-stream", Body::events(&TEXT, EVENTS, false)),
-        "/v1/messages" if asks != Asks::Whole => {
-            ("text/event-stream", Body::events(&MESSAGES, EVENTS, asks == Asks::Bulk))
-        }
-        "/v1/chat/completions" if asks == Asks::Held => ("text/event-stream", Body::held()),
-        "/v1/chat/completions" => ("text/event-stream", Body::events(&CHAT, EVENTS, asks == Asks::Bulk)),
+        "/v1/messages" if asks != Asks::Whole => ("text/event-stream", stream(&MESSAGES, asks)),
+        "/v1/chat/completions" => ("text/event-stream", stream(&CHAT, asks)),
         "/v1/bulk" => ("application/octet-stream", Body::bulk(&Arc::default())),
         _ => ("application/json", Body::text(answer_of(ANSWER))),
     };

@@ -26,70 +26,40 @@ pub(super) const TOKEN: Set = set!(
 /// The shortest run that is looked at: no token and no coded part has fewer bytes.
 pub(super) const LEAST: usize = 16;
 
-/// So many bytes are looked at together.
-const BLOCK: usize = 64;
-/// The logarithm of [`LEAST`].
-const HALVINGS: u32 = LEAST.ilog2();
+/// So many bytes are looked at together: each run has as many at a multiple of that.
+const WORD: usize = LEAST / 2;
 
-/// Finds the runs in which tokens and coded parts stand. Most texts have few, so whole blocks are passed over.
+/// Finds the runs in which tokens and coded parts stand. Most texts have few, so most words are passed over: one that is not
+/// all in a run ends every run that stands in it.
 pub(super) fn tokens(text: &[u8], found: &mut Vec<Range<usize>>) {
     found.clear();
-    if text.len() < LEAST {
-        return;
-    }
-    let (blocks, last) = text.as_chunks::<BLOCK>();
-    // Behind the text there are bytes that are in no token.
-    let mut end = [0; BLOCK];
-    end.iter_mut().zip(last).for_each(|(to, from)| *to = *from);
-    // Where the bytes of tokens begin that stand in front of the block.
-    let mut start = 0;
-    for (number, block) in blocks.iter().chain([&end]).enumerate() {
-        start = ended(tokens_of(block), number * BLOCK, start, found);
+    let (words, _) = text.as_chunks::<WORD>();
+    let is_out = |byte: &u8| !TOKEN[usize::from(*byte)];
+    let mut number = 0;
+    while let Some(word) = words.get(number) {
+        if !is_visible(*word) || word.iter().any(is_out) {
+            number += 1;
+            continue;
+        }
+        let at = number * WORD;
+        let before = text.get(..at).unwrap_or_default();
+        let start = before.iter().rposition(is_out).map_or(0, |out| out + 1);
+        let behind = text.get(at + WORD..).unwrap_or_default();
+        let end = behind.iter().position(is_out).map_or(text.len(), |length| at + WORD + length);
+        if end - start >= LEAST {
+            found.push(start..end);
+        }
+        // The byte that ends the run is in this word, or begins it.
+        number = end / WORD + 1;
     }
 }
 
-/// Adds the runs that end in a block, which stands there and of which the bits say what bytes are in tokens. Returns where the
-/// bytes begin that are in tokens up to its end.
-fn ended(bits: u64, at: usize, start: usize, found: &mut Vec<Range<usize>>) -> usize {
-    let first = bits.trailing_ones();
-    if first == u64::BITS {
-        return start;
-    }
-    if at + first as usize - start >= LEAST {
-        found.push(start..at + first as usize);
-    }
-    // Each bit that remains is one behind which all bits of the shortest run are set. What goes on behind the block is no
-    // run yet.
-    let last = bits.leading_ones();
-    let inside = bits & (u64::MAX >> last) & (u64::MAX << first);
-    let mut starts = (0..HALVINGS).fold(inside, |starts, halving| starts & starts >> (1 << halving));
-    while starts != 0 {
-        let start = starts.trailing_zeros();
-        let end = start + (inside >> start).trailing_ones();
-        found.push(at + start as usize..at + end as usize);
-        starts &= u64::MAX << end;
-    }
-    at + (u64::BITS - last) as usize
-}
-
-/// A bit for each byte of a block, the first one lowest: whether it is in [`TOKEN`]. It has no branches and no table, so that
-/// compilers make it a few wide instructions.
-fn tokens_of(block: &[u8; BLOCK]) -> u64 {
-    /// Multiplied by this, the lowest bits of eight bytes stand together in the highest byte.
-    const GATHER: u64 = 0x0102_0408_1020_4080;
-    let is_in = |byte: u8| {
-        let within = |from: u8, to: u8| u8::from(byte.wrapping_sub(from) <= to - from);
-        let is = |sign: u8| u8::from(byte == sign);
-        let letters_and_digits = within(b'-', b'9') | within(b'@', b'Z') | within(b'a', b'z');
-        letters_and_digits | within(b'^', b'_') | is(b'!') | is(b'#') | is(b'+') | is(b'=') | is(b'~')
-    };
-    let gathered = |eight: &[u8; 8]| u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
-    block.as_chunks::<16>().0.iter().rev().fold(0, |mask, bytes| {
-        let mut are_in = [0; 16];
-        are_in.iter_mut().zip(bytes).for_each(|(to, byte)| *to = is_in(*byte));
-        let (eights, _) = are_in.as_chunks::<8>();
-        eights.iter().rev().fold(mask, |mask, eight| mask << 8 | gathered(eight))
-    })
+/// Whether all bytes of a word are from the first sign behind the space to the end of ASCII, as all of [`TOKEN`] are.
+fn is_visible(word: [u8; WORD]) -> bool {
+    const ONES: u64 = u64::from_ne_bytes([1; WORD]);
+    let word = u64::from_le_bytes(word);
+    // Where no byte is lower, nothing is borrowed from the next one.
+    (word.wrapping_sub(ONES * u64::from(b'!')) | word) & (ONES << 7) == 0
 }
 
 /// The runs of a part of a text whose bytes are all in a set and that have a least length. Of a text without any, one byte
@@ -129,21 +99,24 @@ mod tests {
     const LETTERS: Set = set!(b'a'..=b'c');
 
     #[test]
-    fn the_bits_of_a_block_are_those_of_the_set() {
-        for at in 0..BLOCK {
-            for byte in 0..=u8::MAX {
-                let mut block = [0; BLOCK];
-                block[at] = byte;
-                assert_eq!(tokens_of(&block), u64::from(TOKEN[usize::from(byte)]) << at, "{byte}");
+    fn a_word_is_visible_where_each_of_its_bytes_is_and_all_of_the_set_are() {
+        for at in 0..WORD {
+            for (byte, other) in (0..=u8::MAX).flat_map(|byte| [b'!', b'a', 0x7f].map(|other| (byte, other)))
+            {
+                let mut word = [other; WORD];
+                word[at] = byte;
+                assert_eq!(is_visible(word), (b'!'..=0x7f).contains(&byte), "{byte} {other}");
+                assert!(is_visible(word) || !TOKEN[usize::from(byte)]);
             }
         }
     }
 
     proptest! {
         #[test]
-        fn runs_of_tokens_are_those_of_the_set(parts in proptest::collection::vec((0_usize..90, 0_usize..3), 0..8)) {
-            let text: String =
-                parts.iter().map(|(length, out)| "a".repeat(*length) + &" ".repeat(*out)).collect();
+        fn runs_of_tokens_are_those_of_the_set(
+            parts in proptest::collection::vec((0_usize..90, "[ \\x00\"`ä\\x7f]{0,3}"), 0..8),
+        ) {
+            let text: String = parts.iter().map(|(length, out)| "a".repeat(*length) + out).collect();
             let expected: Vec<_> = runs(text.as_bytes(), 0..text.len(), LEAST, &TOKEN).collect();
             let mut found = Vec::new();
             tokens(text.as_bytes(), &mut found);

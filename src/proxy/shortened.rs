@@ -7,6 +7,7 @@ use std::sync::Arc;
 use foldhash::quality::RandomState;
 use quick_cache::sync::Cache;
 
+use crate::policy::Policy;
 use crate::policy::tool_outputs::ToolOutputs;
 use crate::tool_output::Shortened;
 use crate::tool_output::conversations::Conversations;
@@ -27,6 +28,11 @@ impl ShortenedTexts {
     pub(crate) fn new(first: Option<Arc<ToolOutputs>>) -> Self {
         let seeds = [RandomState::default(), RandomState::default()];
         Self { conversations: Conversations::new(first), told: Cache::new(MOST_TOLD), seeds }
+    }
+
+    /// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.
+    pub(crate) fn is_asked(&self, policy: &Policy) -> bool {
+        !self.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
     }
 
     /// Whether a text was not told of yet; from then on it was.

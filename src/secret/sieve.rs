@@ -158,6 +158,9 @@ impl Sieve {
 
     /// Adds the places where a form may begin of which one of the first bytes is spelled in this part, or a line broken.
     pub(super) fn spelled(&self, searched: Searched<'_>, within: Range<usize>, starts: &mut Vec<usize>) {
+        if !has_sign(&searched.text[within.clone()]) {
+            return;
+        }
         let mut at = within.start;
         while at < within.end {
             let rest = &searched.text[at..];
@@ -412,6 +415,11 @@ fn places(mut set: Places) -> impl Iterator<Item = usize> {
         set &= set.wrapping_sub(1);
         place
     })
+}
+
+/// Whether a spelling or a gap may begin anywhere in a part. In most texts the first few bytes tell.
+fn has_sign(part: &[u8]) -> bool {
+    memchr::memchr3(b'\n', b'=', b'\\', part).is_some() || memchr::memchr2(b'%', b'&', part).is_some()
 }
 
 /// A bit for each byte of a block with which a spelling or a gap may begin, but for the last byte. It has no branches and no

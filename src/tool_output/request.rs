@@ -11,7 +11,7 @@ use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
 use crate::provider::request::marks::MarkedCall;
 use crate::provider::request::results::ToolResults;
-use crate::wire::json::{Document, Limits};
+use crate::wire::json::{Document, KnownParts, Limits};
 
 /// Which results are shortened, and how.
 pub trait Settings: PartialEq {
@@ -38,6 +38,8 @@ pub struct AskedRequest<'a> {
     pub adapter: &'a dyn Adapter,
     pub head: ModelRequestHead<'a>,
     pub body: &'a [u8],
+    /// What is known of it.
+    pub known: &'a KnownParts,
     pub limits: Limits,
     /// It decides nothing here.
     pub terms: &'a dyn Terms,
@@ -52,7 +54,7 @@ pub fn planned<S: Settings>(
     places: Option<&dyn Places>,
     now: Instant,
 ) -> Option<Vec<PlannedEdit>> {
-    let document = Document::parse(asked.body, asked.limits).ok()?;
+    let document = Document::parse_known(asked.body, asked.limits, asked.known).ok()?;
     let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms);
     let settings = conversations.settings(found.opening, !found.is_empty(), current, now)?;
     let results = found.iter().map(|(result, call)| {

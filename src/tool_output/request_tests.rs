@@ -8,6 +8,7 @@ use crate::call::{Api, Dialect, Kind, Service, Vendor};
 use crate::provider::request::testing::Open;
 use crate::tool_output::plan::PlannedChange;
 use crate::tool_output::{Amount, Compress, Repeats};
+use crate::wire::json::KnownParts;
 
 /// Settings that are about tools of kind Shell, and about repeats of those that read, too.
 #[derive(Debug, PartialEq)]
@@ -64,7 +65,8 @@ fn sent(
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = crate::provider::adapter(dialect);
-    let asked = AskedRequest { adapter, head, body, limits: Limits::default(), terms: &Open };
+    let known = KnownParts::default();
+    let asked = AskedRequest { adapter, head, body, known: &known, limits: Limits::default(), terms: &Open };
     let edits = planned(&asked, conversations, current, Some(&Kept), Instant::now()).unwrap_or_default();
     let changes: Vec<_> = edits
         .iter()

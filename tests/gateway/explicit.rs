@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{INSPECT_API, inspected, inspected_with};
-use crate::support::upstream::{RawUpstream, pattern};
+use crate::support::upstream::{RawUpstream, Reply, pattern};
 use crate::support::{Pki, Setup, Upstream};
 
 #[test]
@@ -104,6 +104,27 @@ fn one_connection_carries_many_requests_and_upstream_connections_are_pooled() {
 
     let links: Vec<usize> = test.upstream.requests().iter().map(|seen| seen.link).collect();
     assert_eq!(links, [0; 4]);
+}
+
+#[test]
+fn a_connection_that_its_upstream_is_about_to_close_gets_no_other_request() {
+    for (kept, expected) in [("timeout=60", [0, 0, 0]), ("timeout=1, max=9", [0, 1, 2])] {
+        let upstreams = Pki::new("Upstream Test CA");
+        let upstream = Upstream::build()
+            .identity(upstreams.leaf(&["api.example.com"]))
+            .protocols(&["http/1.1"])
+            .script(move |_| Some(Reply::of(200, "yes").header("keep-alive", kept)))
+            .start();
+        let gateway = Setup::new(&upstreams)
+            .host("api.example.com", upstream.address())
+            .destinations(&["{name: api, hosts: [api.example.com], action: Inspect}"])
+            .start();
+        for _ in 0..3 {
+            assert_eq!(gateway.agent().get("https://api.example.com/").status, 200);
+        }
+        let links: Vec<usize> = upstream.requests().iter().map(|seen| seen.link).collect();
+        assert_eq!(links, expected, "{kept}");
+    }
 }
 
 #[test]

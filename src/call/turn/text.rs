@@ -6,56 +6,78 @@ use std::fmt;
 use crate::wire::json::Value;
 
 /// A text in its escaped form (RFC 8259, section 7), without quotes.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Text<'d>(Cow<'d, str>);
+#[derive(Clone)]
+pub struct Text<'d> {
+    escaped: Cow<'d, str>,
+    /// The string that it is, where it is all of one.
+    origin: Option<Value<'d>>,
+}
 
 impl<'d> Text<'d> {
     /// The text of a string as the document has it; none if this is no string.
     pub fn of(value: Value<'d>) -> Option<Self> {
         let inside = value.raw().strip_prefix('"')?.strip_suffix('"')?;
-        Some(Self(Cow::Borrowed(inside)))
+        Some(Self { escaped: Cow::Borrowed(inside), origin: Some(value) })
     }
 
     /// A text that is not escaped yet.
     pub fn plain(text: &str) -> Self {
         let mut escaped = String::with_capacity(text.len());
         escape(text, &mut escaped);
-        Self(Cow::Owned(escaped))
+        Self::owned(escaped)
     }
 
     /// A text in which nothing has to be escaped.
     pub const fn fixed(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text))
+        Self { escaped: Cow::Borrowed(text), origin: None }
     }
 
     /// Joins texts.
     pub fn joined(texts: &[&str]) -> Self {
-        Self(Cow::Owned(texts.concat()))
+        Self::owned(texts.concat())
+    }
+
+    fn owned(escaped: String) -> Self {
+        Self { escaped: Cow::Owned(escaped), origin: None }
+    }
+
+    /// The string of the document that it is.
+    pub fn origin(&self) -> Option<Value<'d>> {
+        self.origin
     }
 
     /// What stands between the quotes.
     pub fn escaped(&self) -> &str {
-        &self.0
+        &self.escaped
     }
 
     /// The text without escapes.
     pub fn decoded(&self) -> Cow<'_, str> {
-        if !self.0.contains('\\') {
-            return Cow::Borrowed(&self.0);
+        if !self.escaped.contains('\\') {
+            return Cow::Borrowed(&self.escaped);
         }
-        let quoted = format!("\"{}\"", self.0);
-        serde_json::from_str(&quoted).map_or(Cow::Borrowed(&*self.0), Cow::Owned)
+        let quoted = format!("\"{}\"", self.escaped);
+        serde_json::from_str(&quoted).map_or(Cow::Borrowed(&*self.escaped), Cow::Owned)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.escaped.is_empty()
     }
 }
+
+/// Equal if they are written alike.
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.escaped == other.escaped
+    }
+}
+
+impl Eq for Text<'_> {}
 
 /// Shows the length alone: a text is what people wrote.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Text of {} bytes", self.0.len())
+        write!(f, "Text of {} bytes", self.escaped.len())
     }
 }
 

@@ -6,6 +6,8 @@ use kube::core::admission::{AdmissionRequest, AdmissionResponse, Operation};
 use super::refusal::{RefusalStatus, named, refused};
 use crate::api::accepted::accepted;
 use crate::lint;
+use crate::policy::document::Document;
+use crate::policy::{Labels, Policy};
 use crate::problem::Problem;
 
 /// Refuses a policy that gateways could not use, with everything that is wrong with it.
@@ -32,7 +34,7 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
         Err(_) => Err(vec![Problem::at("", "it cannot be written as JSON")]),
     };
     let problems = match read {
-        Ok(document) => return warned(answer, "", &lint::warnings_of(&document)),
+        Ok(document) => return warned(answer, "", &told_of(document)),
         Err(problems) => problems,
     };
     match problems.as_slice() {
@@ -43,6 +45,18 @@ pub(super) fn validate(request: AdmissionRequest<DynamicObject>) -> AdmissionRes
             refused(answer, RefusalStatus::Invalid, message)
         }
     }
+}
+
+/// What is told of a policy that can be used: what hardly anybody means, and what is missing unless another policy has it.
+/// Which those are only the controller knows, so that nothing is refused for it; the judgement is the controller's.
+fn told_of(document: Document) -> Vec<Problem> {
+    let mut told = lint::warnings_of(&document);
+    let alone = Policy::compile(&[document], &Labels::new()).err().unwrap_or_default();
+    told.extend(alone.into_iter().map(|problem| {
+        let message = format!("{}; without one that has it, the policy is not used", problem.message);
+        Problem { message, ..problem }
+    }));
+    told
 }
 
 /// Allows the policy with each problem as a warning, behind these words.
@@ -104,6 +118,23 @@ mod tests {
         let warnings = answer.warnings.unwrap();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].starts_with("spec.destinations[0].hosts[0]: "), "{warnings:?}");
+    }
+
+    #[test]
+    fn a_label_that_only_another_policy_could_have_is_told() {
+        let routed = |to: &str| {
+            json!({
+                "modelProviders": [{"name": "own", "endpoint": "https://models.example.com/v1", "dialect": "OpenAIChat"}],
+                "models": [{"name": "coder", "provider": "own"}],
+                "routes": [{"name": "small", "match": {"models": ["*"]}, "to": [to]}],
+            })
+        };
+        let answer = asked(&policy(routed("codre"), "CREATE"));
+        let told = "spec.routes[0].to[0]: \"codre\": no model of this policy or of a cluster policy has this label; ";
+        assert!(answer.allowed, "a cluster policy may have it");
+        let warnings = answer.warnings.unwrap();
+        assert!(warnings.len() == 1 && warnings[0].starts_with(told), "{warnings:?}");
+        assert_eq!(asked(&policy(routed("coder"), "CREATE")).warnings, None);
     }
 
     #[test]

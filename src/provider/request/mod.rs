@@ -14,7 +14,7 @@ use crate::call::{
 };
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::answer::member::find;
-use crate::wire::json::{Document, EditError, Edits, Limits, Value};
+use crate::wire::json::{Document, EditError, Edits, KnownParts, Limits, Value};
 
 pub use detect::{Detection, Looked, Redaction, RequestText, TextPlace, is_plain};
 pub(in crate::provider) use tool::{definition, hosted, may_write};
@@ -47,6 +47,8 @@ pub struct EditedRequest {
     pub facts: RequestFacts,
     /// The edited body; none where the original goes on.
     pub body: Option<Vec<u8>>,
+    /// What is known of the edited body.
+    pub known: KnownParts,
     /// The changes; where only Audit policies select the pod, those that would have been made.
     pub changes: Vec<Change>,
     /// The decisions to record beside the request's own verdict: audits and removals.
@@ -65,8 +67,30 @@ pub fn read(
     (terms, blocked): (&dyn Terms, &BlockedCalls),
     detection: Option<&mut dyn Detection>,
 ) -> Result<EditedRequest, Denial> {
-    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
-    let mut editor = RequestEditor::new(&document, terms).with_blocked(blocked);
+    let document = document((body, limits), &KnownParts::default())?;
+    read_document(adapter, head, &document, (terms, blocked), detection)
+}
+
+/// The document of a body, of which some strings are known.
+///
+/// # Errors
+/// If it is no JSON.
+pub fn document<'a>((body, limits): (&'a [u8], Limits), known: &KnownParts) -> Result<Document<'a>, Denial> {
+    Document::parse_known(body, limits, known).map_err(|error| Denial::unparseable("the body", error))
+}
+
+/// As [`read`], of a body that is a document already.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_document(
+    adapter: &dyn Adapter,
+    head: &ModelRequestHead<'_>,
+    document: &Document<'_>,
+    (terms, blocked): (&dyn Terms, &BlockedCalls),
+    detection: Option<&mut dyn Detection>,
+) -> Result<EditedRequest, Denial> {
+    let mut editor = RequestEditor::new(document, terms).with_blocked(blocked);
     if let Some(detection) = detection {
         editor.detection = Some(detection);
     }
@@ -89,7 +113,7 @@ pub fn one_reading(body: &[u8], limits: Limits) -> Result<(), Denial> {
     if body.is_empty() {
         return Ok(());
     }
-    let document = Document::parse(body, limits).map_err(|error| Denial::unparseable("the body", error))?;
+    let document = document((body, limits), &KnownParts::default())?;
     document.first_duplicate().map_or(Ok(()), |duplicate| Err(Denial::unparseable("the body", duplicate)))
 }
 
@@ -346,6 +370,7 @@ impl<'d> RequestEditor<'d> {
     /// Returns the edited request.
     pub fn finish(self) -> EditedRequest {
         let body = (!self.edits.is_empty()).then(|| self.edits.apply());
-        EditedRequest { facts: self.facts, body, changes: self.changes, recorded: self.recorded }
+        let known = body.as_ref().map(|body| self.edits.known(body)).unwrap_or_default();
+        EditedRequest { facts: self.facts, body, known, changes: self.changes, recorded: self.recorded }
     }
 }

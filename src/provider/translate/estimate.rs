@@ -1,6 +1,9 @@
 //! Estimates how many tokens a request of Anthropic Messages has, for a model whose server does not count.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::wire::json::{Document, Kind, Value};
 
@@ -109,31 +112,29 @@ impl<'d> Measure<'d> {
     }
 
     fn block(&mut self, block: Value<'d>) {
-        let kind = block.get("type").ok().flatten();
-        let is = |word: &str| kind.is_some_and(|kind| kind.says(word));
-        if is("text") {
-            return self.members(block, &["text"]);
-        }
-        if is("thinking") || is("redacted_thinking") {
-            return;
-        }
-        if is("image") {
-            self.size.pictures += 1;
-            return;
-        }
-        if is("tool_reference") {
-            self.found.extend(block.get("tool_name").ok().flatten().map(Value::raw));
+        let kind = block.get("type").ok().flatten().and_then(Value::text).unwrap_or_default();
+        match &*kind {
+            "text" => return self.members(block, &["text"]),
+            "thinking" | "redacted_thinking" => return,
+            "image" => {
+                self.size.pictures += 1;
+                return;
+            }
+            "tool_reference" => {
+                self.found.extend(block.get("tool_name").ok().flatten().map(Value::raw));
+            }
+            _ => {}
         }
         for entry in block.entries().into_iter().flatten() {
-            let (key, value) = (entry.key, entry.value);
-            if key.says("input") {
-                self.size.bytes += value.raw().len() as u64;
-            } else if key.says("source") {
-                self.source(value);
-            } else if key.says("tool") {
-                self.change(value);
-            } else if SPOKEN.iter().any(|spoken| key.says(spoken)) {
-                self.content(value);
+            match &*entry.key.text().unwrap_or_default() {
+                "input" => self.size.bytes += entry.value.raw().len() as u64,
+                "source" => self.source(entry.value),
+                "tool" => self.change(entry.value),
+                // Members that hold texts, or blocks with texts.
+                "content" | "text" | "name" | "title" | "context" | "summary" | "stdout" | "stderr" => {
+                    self.content(entry.value);
+                }
+                _ => {}
             }
         }
     }
@@ -186,8 +187,8 @@ impl<'d> Measure<'d> {
     }
 }
 
-/// Members of blocks that hold texts, or blocks with texts.
-const SPOKEN: [&str; 8] = ["content", "text", "name", "title", "context", "summary", "stdout", "stderr"];
+/// How an escape by number begins.
+static NUMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
 
 /// The length of a string without its quotes and escapes: exact but for a backslash, which counts nothing.
 fn decoded_length(raw: &str) -> u64 {
@@ -197,7 +198,7 @@ fn decoded_length(raw: &str) -> u64 {
         return bytes.len().saturating_sub(2) as u64;
     }
     // `\n` is one byte, `\u00e9` two, half of a pair two.
-    let numbers = memchr::memmem::find_iter(bytes, br"\u").count();
+    let numbers = NUMBER.find_iter(bytes).count();
     bytes.len().saturating_sub(2 + escapes + 3 * numbers) as u64
 }
 

@@ -42,7 +42,7 @@ pub use failure::{AgentRoute, UpstreamError, agent_error, classify};
 pub(in crate::provider) use failure::{error_event, failure_of_error};
 pub use host::default_transforms;
 pub use moved::{MovedBody, MovedTerms};
-pub(in crate::provider) use moved::{Moving, exceeds, unsayable};
+pub(in crate::provider) use moved::{Moving, exceeds, read_params, unsayable};
 pub use watch::MovedAnswer;
 
 use std::collections::BTreeMap;

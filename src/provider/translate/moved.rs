@@ -2,7 +2,7 @@
 
 use crate::call::turn::Notes;
 use crate::call::turn::prompt::Unsayable;
-use crate::wire::json::{Document, EditError, Edits, Kind, Limits, Value};
+use crate::wire::json::{Document, EditError, Edits, Kind, KnownParts, Limits, Value};
 
 /// What policy says about the model that is asked instead.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,6 +20,8 @@ pub struct MovedTerms<'a> {
 pub struct MovedBody {
     /// None where nothing is edited: the agent's bytes are sent.
     pub body: Option<Vec<u8>>,
+    /// What is known of the body that is sent.
+    pub known: KnownParts,
     /// What was cut out or lowered, in stable words.
     pub notes: Notes,
 }
@@ -68,13 +70,8 @@ impl<'d> Moving<'d> {
     }
 
     fn put(&mut self, params: &str) -> Result<(), Unsayable> {
-        const WRONG: Unsayable = Unsayable::new("params is no JSON object");
-        if params.is_empty() {
-            return Ok(());
-        }
-        let limits = Limits { depth: 32, nodes: 4096 };
-        let document = Document::parse(params.as_bytes(), limits).map_err(|_| WRONG)?;
-        for entry in document.root().entries().ok_or(WRONG)? {
+        let Some(document) = read_params(params)? else { return Ok(()) };
+        for entry in document.root().entries().into_iter().flatten() {
             let key = entry.key.text().unwrap_or_default();
             match self.edits.insert(self.root, &key, entry.value.raw()) {
                 Ok(()) | Err(EditError::Exists) => {}
@@ -101,8 +98,21 @@ impl<'d> Moving<'d> {
 
     pub(in crate::provider) fn finish(self) -> MovedBody {
         let body = (!self.edits.is_empty()).then(|| self.edits.apply());
-        MovedBody { body, notes: self.notes }
+        let known = body.as_ref().map(|body| self.edits.known(body)).unwrap_or_default();
+        MovedBody { body, known, notes: self.notes }
     }
+}
+
+/// The parameters of a model, a JSON object; none of an empty text.
+pub(in crate::provider) fn read_params(params: &str) -> Result<Option<Document<'_>>, Unsayable> {
+    const WRONG: Unsayable = Unsayable::new("params is no JSON object");
+    if params.is_empty() {
+        return Ok(None);
+    }
+    let limits = Limits { depth: 32, nodes: 4096 };
+    let document = Document::parse(params.as_bytes(), limits).map_err(|_| WRONG)?;
+    let is_clear = document.root().kind() == Kind::Object && document.first_duplicate().is_none();
+    if is_clear { Ok(Some(document)) } else { Err(WRONG) }
 }
 
 /// An edit that cannot be made. What was read has no key twice, so none is expected.

@@ -22,12 +22,15 @@ use crate::proxy::error::{Class, Failure, Stop};
 use crate::proxy::exchange::head::without_forbidden_trailers;
 use crate::proxy::inbound::session::Activity;
 use crate::proxy::window::Upload;
+use crate::wire::json::{Document, KnownParts, Limits};
 
 /// The agent's body on its way upstream.
 pub(crate) struct RequestBody {
     incoming: Option<Incoming>,
     /// A body that was taken in whole, and the room that it has.
     whole: Option<Bytes>,
+    /// What is known of it as JSON.
+    known: KnownParts,
     reserved: Option<Reserved>,
     stage: Option<Box<Stage>>,
     progress: Progress,
@@ -150,6 +153,7 @@ impl RequestBody {
         Self {
             incoming: None,
             whole,
+            known: KnownParts::default(),
             reserved: None,
             stage: None,
             progress: Progress::default(),
@@ -202,6 +206,21 @@ impl RequestBody {
         body
     }
 
+    /// The same of a body that was read as JSON.
+    pub(crate) fn read(bytes: Bytes, known: KnownParts, reserved: Option<Reserved>) -> Self {
+        Self { known, ..Self::whole(bytes, reserved) }
+    }
+
+    /// The document of a body that was taken in whole; none where it is no JSON.
+    pub(crate) fn document(&self, limits: Limits) -> Option<Document<'_>> {
+        Document::parse_known(self.whole.as_ref()?, limits, &self.known).ok()
+    }
+
+    /// What is known of a body that was taken in whole.
+    pub(crate) fn known(&self) -> &KnownParts {
+        &self.known
+    }
+
     /// The body, where it was taken in whole.
     pub(crate) fn bytes(&self) -> Option<&Bytes> {
         self.whole.as_ref()
@@ -209,7 +228,7 @@ impl RequestBody {
 
     /// Puts other bytes in the place of a body that was taken in whole.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
-        self.whole = (!bytes.is_empty()).then_some(bytes);
+        (self.whole, self.known) = ((!bytes.is_empty()).then_some(bytes), KnownParts::default());
     }
 
     pub(crate) fn progress(&self) -> Progress {

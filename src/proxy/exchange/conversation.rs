@@ -24,7 +24,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::read_some;
 use crate::proxy::snapshot::Snapshot;
 use crate::secret::SecretMatcher;
-use crate::wire::json::Document;
+use crate::wire::json::{Document, KnownParts};
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
 /// A WebSocket whose messages are read.
@@ -170,10 +170,11 @@ impl Conversation {
     /// Shortens the results of tools in a request.
     async fn shortened<W>(&self, text: Bytes, shared: &Directions<'_, W>) -> Bytes {
         let (gateway, snapshot) = (&self.session.gateway, self.session.gateway.snapshot());
-        if !tool_results::is_asked(gateway, &snapshot) {
+        if !gateway.shortened.is_asked(snapshot.policy()) {
             return text;
         }
-        let shortened = tool_results::shorten(gateway, &snapshot, &self.model_request, &text);
+        let known = KnownParts::default();
+        let shortened = tool_results::shorten(gateway, &snapshot, &self.model_request, (&text, &known));
         let Some(shortened) = Box::pin(shortened).await else { return text };
         lock(&shared.record).results_shortened(shortened.told, None);
         shortened.body.unwrap_or(text)

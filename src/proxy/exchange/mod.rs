@@ -46,6 +46,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::proxy::upstream::{AddressCheck, Answer, Origin, Speaks};
 use crate::secret::SecretMatcher;
+use crate::wire::json::KnownParts;
 use answer::ResponseGuard;
 use conversation::Conversation;
 use credentials::OutboundBody;
@@ -111,6 +112,7 @@ struct RoutedTurn<'a> {
     chain: &'a Chain,
     model_request: &'a ModelRequest,
     body: Bytes,
+    known: KnownParts,
 }
 
 /// What the guard of an answer has to know.
@@ -152,8 +154,9 @@ impl Exchange<'_> {
             return Ok(Answered::Http(*counted));
         }
         if let (Some(chain), Some(model_request)) = (chain, &model_request) {
+            let known = body.as_ref().map(RequestBody::known).cloned().unwrap_or_default();
             let body = body.as_ref().and_then(RequestBody::bytes).cloned().unwrap_or_default();
-            let turn = RoutedTurn { parts: &parts, plan: &plan, chain: &chain, model_request, body };
+            let turn = RoutedTurn { parts: &parts, plan: &plan, chain: &chain, model_request, body, known };
             return Box::pin(self.answer_by_route(turn, facts, record)).await.map(Answered::Http);
         }
         // Where the agent sent it. All that follows hangs on the target alone.
@@ -190,9 +193,9 @@ impl Exchange<'_> {
         facts: Option<ExchangeFacts>,
         record: &mut Record,
     ) -> Result<Response<Body>, Stop> {
-        let RoutedTurn { parts, plan, chain, model_request, body } = turn;
-        let agent =
-            AgentTurn { parts, body: &body, model_request, origin: &plan.target, decision: &plan.decision };
+        let RoutedTurn { parts, plan, chain, model_request, body, known } = turn;
+        let (origin, decision) = (&plan.target, &plan.decision);
+        let agent = AgentTurn { parts, body: &body, known: &known, model_request, origin, decision };
         let Routed { response, target, is_answer } = chain.ask(self, &agent, record).await?;
         let secrets = target.secrets(&self.snapshot);
         let facts = self.begin_answer(&response, facts, record)?;

@@ -29,6 +29,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
 use crate::wire::coding::{CodingError, Decoder, Unsupported};
+use crate::wire::json::KnownParts;
 
 /// The name of the change of a request in which a secret was replaced.
 const REDACTED: &str = "redact";
@@ -99,18 +100,19 @@ impl RequestReader<'_> {
         record.emit_audits(drafted.recorded);
         model_request.facts = drafted.facts;
         let Some(edited) = drafted.body else {
-            let is_read_again = self.snapshot.policy().routing().is_some();
-            if is_read_again && parts.headers.contains_key(header::CONTENT_ENCODING) {
+            let is_coded = parts.headers.contains_key(header::CONTENT_ENCODING);
+            if is_coded && self.snapshot.policy().routing().is_some() {
                 // Routes read it, and write it for others.
                 drop(sent);
                 hold(self.session, &mut reserved, decoded.len())?;
                 model_request.is_edited = true;
                 describe(&mut parts.headers, decoded.len());
-                return Ok((model_request, RequestBody::whole(decoded, Some(reserved))));
+                return Ok((model_request, RequestBody::read(decoded, drafted.known, Some(reserved))));
             }
             drop(decoded);
             hold(self.session, &mut reserved, sent.len())?;
-            return Ok((model_request, RequestBody::whole(sent, Some(reserved))));
+            let known = if is_coded { KnownParts::default() } else { drafted.known };
+            return Ok((model_request, RequestBody::read(sent, known, Some(reserved))));
         };
         let edited = Bytes::from(edited);
         hold(self.session, &mut reserved, edited.len())?;
@@ -119,7 +121,7 @@ impl RequestReader<'_> {
         record.body_edited(transforms);
         model_request.is_edited = true;
         describe(&mut parts.headers, edited.len());
-        Ok((model_request, RequestBody::whole(edited, Some(reserved))))
+        Ok((model_request, RequestBody::read(edited, drafted.known, Some(reserved))))
     }
 
     /// Decides about a message of a WebSocket, by the rules over its facts too. Returns the text to send, and the facts
@@ -169,6 +171,12 @@ impl RequestReader<'_> {
         }
     }
 
+    /// Whether others read the body as well: routes, which write it for other models, and who shortens results of tools.
+    fn is_read_again(&self) -> bool {
+        self.snapshot.policy().routing().is_some()
+            || self.session.gateway.shortened.is_asked(self.snapshot.policy())
+    }
+
     fn draft(
         &self,
         asked: &ModelRequestHead<'_>,
@@ -181,7 +189,12 @@ impl RequestReader<'_> {
         let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched));
         let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let policy = self.snapshot.policy().as_ref();
-        let drafted = request::read(adapter, asked, (body, limits), (policy, blocked), detection);
+        let drafted = request::document((body, limits), &KnownParts::default()).and_then(|document| {
+            let drafted = request::read_document(adapter, asked, &document, (policy, blocked), detection)?;
+            let is_known = drafted.body.is_some() || !self.is_read_again();
+            let known = if is_known { drafted.known } else { document.known() };
+            Ok(EditedRequest { known, ..drafted })
+        });
         inspection.into_iter().for_each(|mut inspection| record.inspected(inspection.take()));
         drafted
     }

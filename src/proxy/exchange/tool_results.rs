@@ -21,6 +21,7 @@ use crate::tool_output::cut::CutNote;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
 use crate::tool_output::request::{self, AskedRequest, Places};
 use crate::tool_output::{Shortened, TOKEN};
+use crate::wire::json::KnownParts;
 
 /// What became of the results of a request.
 pub(super) struct ShortenedRequest {
@@ -41,10 +42,11 @@ impl Exchange<'_> {
         record: &mut Record,
     ) {
         let (gateway, Some(before)) = (&self.session.gateway, body.bytes().cloned()) else { return };
-        if !is_asked(gateway, &self.snapshot) {
+        if !gateway.shortened.is_asked(self.snapshot.policy()) {
             return;
         }
-        let shortened = Box::pin(shorten(gateway, &self.snapshot, model_request, &before)).await;
+        let shortened =
+            Box::pin(shorten(gateway, &self.snapshot, model_request, (&before, body.known()))).await;
         let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
         record.results_shortened(told, sum);
         if let Some(edited) = edited {
@@ -55,24 +57,18 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.
-pub(super) fn is_asked(gateway: &Gateway, snapshot: &Snapshot) -> bool {
-    let policy = snapshot.policy();
-    !gateway.shortened.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
-}
-
 /// Shortens the results of a request; none where there is nothing to say.
 pub(super) async fn shorten(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
-    body: &Bytes,
+    (body, known): (&Bytes, &KnownParts),
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
     let evidence = snapshot.evidence.as_ref();
-    let edits = planned(gateway, snapshot, asked, body)?;
+    let edits = planned(gateway, snapshot, asked, (body, known))?;
     let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
     let kept = match evidence {
         Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
@@ -104,11 +100,11 @@ fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
-    body: &Bytes,
+    (body, known): (&Bytes, &KnownParts),
 ) -> Option<Vec<PlannedEdit>> {
     let policy = snapshot.policy();
     let (adapter, head, limits) = (asked.adapter, asked.asked(), snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, limits, terms: &**policy };
+    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let conversations = &gateway.shortened.conversations;
     request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())

@@ -5,9 +5,10 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -31,6 +32,8 @@ pub(crate) struct Connection {
     driver: Option<Driver>,
     /// Whether each answer so far came after the whole of its request.
     in_step: bool,
+    /// How long the upstream keeps the connection between two requests, where it says so.
+    kept_for: Option<Duration>,
 }
 
 /// A request that could not be sent, given back where not a byte of it has left.
@@ -47,7 +50,7 @@ impl Connection {
             .max_buf_size(BUFFER)
             .handshake(TokioIo::new(stream))
             .await?;
-        Ok(Self { sender, driver: Some(Box::new(driver)), in_step: true })
+        Ok(Self { sender, driver: Some(Box::new(driver)), in_step: true, kept_for: None })
     }
 
     /// Whether the connection can take a request now: a peer that hung up, or spoke unasked, is found here.
@@ -82,6 +85,7 @@ impl Connection {
             Ok(response) => {
                 // An answer before the request's end leaves the two sides of the connection out of step.
                 self.in_step = request_body.is_finished();
+                self.kept_for = kept_for(response.headers());
                 Ok((response, self))
             }
             Err(mut failed) => {
@@ -89,6 +93,11 @@ impl Connection {
                 Err(Unsent { error: failed.into_error(), request })
             }
         }
+    }
+
+    /// How long another exchange may use the connection after this one, where the upstream says so.
+    pub(crate) fn kept_for(&self) -> Option<Duration> {
+        self.kept_for
     }
 
     /// Sends a request that asks for another protocol, on a connection that serves nothing else, in `drain`'s care.
@@ -110,6 +119,22 @@ impl Connection {
     fn drive(&mut self, cx: &mut Context<'_>) {
         drive(&mut self.driver, cx);
     }
+}
+
+/// How much earlier than its upstream the gateway lets go of a connection: a request that meets the close is lost, since
+/// nobody knows whether it was read.
+const EARLIER: Duration = Duration::from_secs(1);
+
+/// The time that a head says in `Keep-Alive: timeout=5` (RFC 2068, section 19.7.1.1), less a margin.
+fn kept_for(head: &HeaderMap) -> Option<Duration> {
+    let fields = head.get_all("keep-alive").iter().filter_map(|value| value.to_str().ok());
+    let timeout = |parameter: &str| {
+        let (name, value) = parameter.split_once('=')?;
+        let seconds = value.trim().trim_matches('"').parse().ok()?;
+        name.trim().eq_ignore_ascii_case("timeout").then(|| Duration::from_secs(seconds))
+    };
+    let least = fields.flat_map(|value| value.split(',')).filter_map(timeout).min()?;
+    Some(least.saturating_sub(EARLIER))
 }
 
 fn drive(driver: &mut Option<Driver>, cx: &mut Context<'_>) {
@@ -192,5 +217,29 @@ impl Body for ResponseBody {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_an_upstream_keeps_a_connection_is_read_less_a_margin() {
+        for (field, seconds) in [
+            ("timeout=5", Some(4)),
+            ("timeout=5, max=100", Some(4)),
+            ("max=100, Timeout = \"60\"", Some(59)),
+            ("timeout=1", Some(0)),
+            ("timeout=0", Some(0)),
+            ("max=100", None),
+            ("timeout=soon", None),
+            ("timeout", None),
+        ] {
+            let mut head = HeaderMap::new();
+            head.insert("keep-alive", field.parse().unwrap());
+            assert_eq!(kept_for(&head), seconds.map(Duration::from_secs), "{field}");
+        }
+        assert_eq!(kept_for(&HeaderMap::new()), None);
     }
 }

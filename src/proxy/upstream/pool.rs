@@ -50,10 +50,23 @@ struct PoolState {
     closed: bool,
 }
 
-/// Connections that serve one exchange at a time, with when each was given back.
+/// Connections that serve one exchange at a time.
 struct Idle<C> {
-    waiting: HashMap<Key, Vec<(C, Instant)>>,
+    waiting: HashMap<Key, Vec<Waiting<C>>>,
     count: usize,
+}
+
+/// A connection that was given back, when that was, and how long it may wait: its peer may have said.
+struct Waiting<C> {
+    connection: C,
+    since: Instant,
+    idle_for: Duration,
+}
+
+impl<C> Waiting<C> {
+    fn is_fresh(&self, idle_for: Duration) -> bool {
+        self.since.elapsed() < idle_for.min(self.idle_for)
+    }
 }
 
 impl Pool {
@@ -71,7 +84,8 @@ impl Pool {
     pub(crate) fn give_back(&self, key: Key, connection: h1::Connection) {
         let mut state = self.state();
         if !state.closed {
-            state.idle.keep(key, connection, self.0.idle_for);
+            let kept_for = connection.kept_for();
+            state.idle.keep(key, (connection, kept_for), self.0.idle_for);
         }
     }
 
@@ -148,17 +162,17 @@ impl<C> Idle<C> {
 
     fn take_youngest(&mut self, key: &Key, idle_for: Duration) -> Option<C> {
         let list = self.waiting.get_mut(key)?;
-        let youngest = list.pop().filter(|(_, since)| since.elapsed() < idle_for);
+        let youngest = list.pop().filter(|waiting| waiting.is_fresh(idle_for));
         self.count -= 1;
         // If the youngest is too old, all are.
         if list.is_empty() || youngest.is_none() {
             self.count -= self.waiting.remove(key).map_or(0, |list| list.len());
         }
-        youngest.map(|(connection, _)| connection)
+        youngest.map(|waiting| waiting.connection)
     }
 
-    /// Keeps a connection, unless too many wait already.
-    fn keep(&mut self, key: Key, connection: C, idle_for: Duration) {
+    /// Keeps a connection, for no longer than its peer says, unless too many wait already.
+    fn keep(&mut self, key: Key, (connection, kept_for): (C, Option<Duration>), idle_for: Duration) {
         if self.count >= IDLE {
             self.sweep(idle_for);
         }
@@ -167,14 +181,15 @@ impl<C> Idle<C> {
         }
         let list = self.waiting.entry(key).or_default();
         if list.len() < IDLE_PER_KEY {
-            list.push((connection, Instant::now()));
+            let kept_for = kept_for.unwrap_or(Duration::MAX);
+            list.push(Waiting { connection, since: Instant::now(), idle_for: kept_for });
             self.count += 1;
         }
     }
 
     fn sweep(&mut self, idle_for: Duration) {
         self.waiting.retain(|_, list| {
-            list.retain(|(_, since)| since.elapsed() < idle_for);
+            list.retain(|waiting| waiting.is_fresh(idle_for));
             !list.is_empty()
         });
         self.count = self.waiting.values().map(Vec::len).sum();
@@ -197,7 +212,7 @@ mod tests {
     fn the_youngest_is_taken_first_and_each_once() {
         let (mut idle, agent) = (Idle::default(), key("a.example", User::Agent));
         for connection in 0..3 {
-            idle.keep(agent.clone(), connection, LONG);
+            idle.keep(agent.clone(), (connection, None), LONG);
         }
         let taken: Vec<_> = (0..4).map(|_| idle.take(&agent, LONG)).collect();
         assert_eq!(taken, [Some(2), Some(1), Some(0), None]);
@@ -208,11 +223,11 @@ mod tests {
     fn a_connection_serves_one_origin_and_whoever_used_it_first() {
         let mut idle = Idle::default();
         let credential = |id: &str| User::Credential(id.into());
-        idle.keep(key("a.example", User::Nobody), "verified", LONG);
-        idle.keep(key("a.example", credential("one")), "one's", LONG);
+        idle.keep(key("a.example", User::Nobody), ("verified", None), LONG);
+        idle.keep(key("a.example", credential("one")), ("one's", None), LONG);
         assert_eq!(idle.take(&key("b.example", credential("one")), LONG), None);
         assert_eq!(idle.take(&key("a.example", User::Nobody), LONG), Some("verified"));
-        idle.keep(key("a.example", User::Nobody), "verified", LONG);
+        idle.keep(key("a.example", User::Nobody), ("verified", None), LONG);
         assert_eq!(idle.take(&key("a.example", credential("other")), LONG), Some("verified"));
         assert_eq!(idle.take(&key("a.example", credential("other")), LONG), None);
         assert_eq!(idle.take(&key("a.example", credential("one")), LONG), Some("one's"));
@@ -222,12 +237,24 @@ mod tests {
     fn what_waited_too_long_is_dropped() {
         let (mut idle, agent) = (Idle::default(), key("a.example", User::Agent));
         for connection in 0..3 {
-            idle.keep(agent.clone(), connection, LONG);
+            idle.keep(agent.clone(), (connection, None), LONG);
         }
         assert_eq!(idle.take(&agent, Duration::ZERO), None);
         assert_eq!((idle.count, idle.waiting.len()), (0, 0));
-        idle.keep(agent, 4, LONG);
+        idle.keep(agent, (4, None), LONG);
         idle.sweep(Duration::ZERO);
+        assert_eq!((idle.count, idle.waiting.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_connection_waits_no_longer_than_its_peer_says() {
+        let (mut idle, agent) = (Idle::default(), key("a.example", User::Agent));
+        idle.keep(agent.clone(), ("long", Some(LONG)), LONG);
+        assert_eq!(idle.take(&agent, LONG), Some("long"));
+        idle.keep(agent.clone(), ("closing", Some(Duration::ZERO)), LONG);
+        assert_eq!(idle.take(&agent, LONG), None);
+        idle.keep(agent, ("closing", Some(Duration::ZERO)), LONG);
+        idle.sweep(LONG);
         assert_eq!((idle.count, idle.waiting.len()), (0, 0));
     }
 
@@ -236,13 +263,13 @@ mod tests {
         let mut idle = Idle::default();
         for host in 0..=IDLE / IDLE_PER_KEY {
             for connection in 0..=IDLE_PER_KEY {
-                idle.keep(key(&format!("h{host}.example"), User::Agent), connection, LONG);
+                idle.keep(key(&format!("h{host}.example"), User::Agent), (connection, None), LONG);
             }
         }
         assert_eq!(idle.count, IDLE);
         assert!(idle.waiting.values().all(|list| list.len() <= IDLE_PER_KEY));
         // Where all that wait are too old, they make room.
-        idle.keep(key("new.example", User::Agent), 0, Duration::ZERO);
+        idle.keep(key("new.example", User::Agent), (0, None), Duration::ZERO);
         assert_eq!((idle.count, idle.waiting.len()), (1, 1));
     }
 }

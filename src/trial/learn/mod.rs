@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::is_question;
 use crate::call::name::NO_NAMESPACE;
 use crate::decision::Enforcement;
-use crate::event::{Event, HOSTED_TOOL, Id, Kind, Timestamp};
+use crate::event::{Event, HOSTED_TOOL, Id, Kind, Route, Timestamp};
 use crate::name::host::Host;
 use crate::name::path::NormalPath;
+use crate::policy::routing::ORIGIN;
 use crate::provider::{self, surface};
 use standing::{Standing, standing};
 
@@ -61,11 +62,43 @@ struct Place {
     connections: Option<Evidence>,
     /// Requests to inference endpoints that the provider tables know.
     inference: Option<Evidence>,
+    /// The routes by which models of others answered them, and whether one of them went where the agent sent it.
+    routes: BTreeSet<String>,
+    is_direct: bool,
     /// By path and method.
     requests: BTreeMap<(String, String), Evidence>,
     is_intercepted: bool,
     /// Why nothing of it is granted, and how many events say so.
     closed: Option<(String, u64)>,
+}
+
+/// The most routes that are told of one place.
+const MOST_ROUTES: usize = 8;
+
+impl Place {
+    /// A model was asked here, or another by this route.
+    fn asked(&mut self, route: Option<&Route>) {
+        self.is_direct |= route.is_none_or(is_direct);
+        self.routes.extend(route.map(|route| route.rule.to_string()));
+        if self.routes.len() > MOST_ROUTES {
+            self.routes.pop_last();
+        }
+    }
+
+    /// Whether nothing but routes answered, so that the host itself need not be reached.
+    fn is_routed(&self) -> bool {
+        self.inference.is_some() && !self.is_direct && self.requests.is_empty()
+    }
+}
+
+fn route(event: &Event) -> Option<&Route> {
+    event.provider.as_ref()?.route.as_deref()
+}
+
+/// Whether a route asked where the agent had sent the request.
+fn is_direct(route: &Route) -> bool {
+    let labels = std::iter::once(&route.label).chain(route.attempts.iter().map(|attempt| &attempt.label));
+    labels.into_iter().any(|label| **label == *ORIGIN)
 }
 
 impl Learner {
@@ -90,9 +123,14 @@ impl Learner {
                     );
                 }
             }
-            // What was found in a body on its way is told at the end.
-            Kind::Response if !event.dlp.is_empty() => drop(self.place(event, evidence)),
-            Kind::Response | Kind::Policy | Kind::Lifecycle | Kind::Unknown => {}
+            Kind::Response => {
+                // What was found in a body on its way is told at the end.
+                if !event.dlp.is_empty() {
+                    drop(self.place(event, evidence));
+                }
+                self.answered(event);
+            }
+            Kind::Policy | Kind::Lifecycle | Kind::Unknown => {}
         }
     }
 
@@ -181,6 +219,7 @@ impl Learner {
         let Some(http) = &event.http else { return };
         let (method, raw) = (http.method.clone().into_owned(), http.path.clone());
         let status = http.status;
+        let route = route(event);
         let is_counted = raw == "*" && event.count > 1;
         let Some((place, name, port)) = self.place(event, evidence) else { return };
         let (path, parsed) = (NormalPath::parse(&raw), http::Method::from_bytes(method.as_bytes()));
@@ -189,6 +228,7 @@ impl Learner {
         let Ok(parsed) = parsed else { return };
         if surface.is_some_and(|surface| surface.service(&parsed, &path, false).is_inference()) {
             join(&mut place.inference, evidence);
+            place.asked(route);
             return;
         }
         let is_plain = method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
@@ -216,6 +256,18 @@ impl Learner {
         };
         let what = what();
         self.refuse(what, why, evidence);
+    }
+
+    /// Only its answer's event has all that a request went to.
+    fn answered(&mut self, event: &Event) {
+        let Some((route, destination)) = route(event).zip(event.destination.as_deref()) else { return };
+        let host = Host::parse(&destination.host).ok();
+        let name = host.as_ref().and_then(Host::name).map(|name| name.as_str().to_owned());
+        let (Some(name), true) = (name, is_direct(route)) else { return };
+        let key = (name, destination.port);
+        if self.has_room(self.places.contains_key(&key)) {
+            self.places.entry(key).or_default().is_direct = true;
+        }
     }
 
     fn call(&mut self, event: &Event, evidence: Evidence) {

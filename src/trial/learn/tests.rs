@@ -193,3 +193,35 @@ fn where_a_secret_went_nothing_is_granted_and_a_model_that_was_told_one_is_grant
     assert!(!granted.contains("files.example"), "{draft}");
     assert!(draft.contains("api.anthropic.com"), "{draft}");
 }
+
+#[test]
+fn a_host_that_nothing_but_routes_answered_for_is_not_to_be_reached() {
+    let routed = |label: &str, attempts: &[&str]| {
+        let attempts: Vec<Value> =
+            attempts.iter().map(|label| json!({"label": label, "class": "Connect"})).collect();
+        json!({"name": "anthropic", "route": {"rule": "agents/p/small", "label": label, "attempts": attempts}})
+    };
+    let asked = |kind: &str, provider: Option<Value>| {
+        let mut facts = request("api.anthropic.com", "POST", "/v1/messages");
+        facts["kind"] = kind.into();
+        facts["provider"] = provider.unwrap_or_else(|| json!({"name": "anthropic"}));
+        facts
+    };
+    let is_closed = |facts: &[Value]| {
+        let events: Vec<Event> =
+            facts.iter().enumerate().map(|(number, facts)| event(number, facts)).collect();
+        let text = draft(&[&events[..], &events[..]].concat());
+        assert!(text.contains("hosts: [api.anthropic.com]"), "{text}");
+        document::parse("learned.yaml", &text).unwrap();
+        let is_closed = text.contains("reach: Routes");
+        assert_eq!(text.contains("not drafted: agents/p/small"), is_closed, "{text}");
+        is_closed
+    };
+    let by_route = asked("Request", Some(routed("coder", &[])));
+    assert!(is_closed(std::slice::from_ref(&by_route)));
+    assert!(is_closed(&[by_route.clone(), asked("Response", Some(routed("chat", &["coder"])))]));
+    assert!(!is_closed(&[by_route.clone(), asked("Request", None)]));
+    assert!(!is_closed(&[by_route.clone(), asked("Response", Some(routed("coder", &["origin"])))]));
+    assert!(!is_closed(&[by_route.clone(), asked("Request", Some(routed("origin", &["coder"])))]));
+    assert!(!is_closed(&[by_route, request("api.anthropic.com", "POST", "/api/hello")]));
+}

@@ -146,8 +146,16 @@ impl Draft {
         }
         if let Some(evidence) = place.inference {
             if evidence.count >= self.min {
-                let said = format!("{}, first {}", counted(evidence, "request"), evidence.first);
-                self.rule(host, port, "Inspect", &said);
+                let mut said = format!("{}, first {}", counted(evidence, "request"), evidence.first);
+                let mut action = "Inspect";
+                if place.is_routed() {
+                    // A rule's name is a text of the ledger's writer: none ends the comment.
+                    let routes: Vec<_> = place.routes.iter().map(|route| terminal::plain(route)).collect();
+                    let _ =
+                        write!(said, "; answered by routes, which are not drafted: {}", routes.join(", "));
+                    action = "Inspect, reach: Routes";
+                }
+                self.rule(host, port, action, &said);
             } else {
                 self.seldom(format!("{} inference", what()), evidence);
             }

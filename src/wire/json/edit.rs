@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::error::{Duplicate, JsonError};
-use super::{Document, Kind, Limits, NodePlace, Value};
+use super::known::Moved;
+use super::{Document, Kind, KnownParts, Limits, NodePlace, Value};
 
 /// Why an edit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -199,6 +200,14 @@ impl<'d> Edits<'d> {
         }
         edited.extend_from_slice(&bytes[copied..]);
         edited
+    }
+
+    /// What is known of the text that [`Self::apply`] returned: all that no edit touches.
+    pub fn known(&self, edited: &[u8]) -> KnownParts {
+        let pieces = self.pieces();
+        let moved =
+            pieces.iter().map(|piece| Moved { range: piece.start..piece.end, length: piece.text.len() });
+        self.document.known_after(&moved.collect::<Vec<_>>(), edited)
     }
 
     fn check(&self, value: Value<'_>) -> Result<(), EditError> {

@@ -30,6 +30,7 @@ mod edit;
 mod edit_tests;
 mod error;
 mod keys;
+mod known;
 mod parse;
 #[cfg(test)]
 mod property_tests;
@@ -48,6 +49,8 @@ use std::fmt;
 pub use edit::{EditError, Edits};
 pub use error::{Duplicate, JsonError, Reason};
 use keys::KeyMarks;
+use known::Lookup;
+pub use known::{Copies, KnownParts};
 pub use parse::Scratch;
 pub use string::{string_length, unescape};
 pub use value::{Entries, Entry, Items, Value};
@@ -85,6 +88,8 @@ pub struct Document<'a> {
     nodes: Vec<Node>,
     /// The objects in which a key stands twice, by node.
     duplicates: BTreeMap<u32, Duplicate>,
+    /// Those that it is within.
+    limits: Limits,
 }
 
 /// One value or key: 16 bytes.
@@ -136,7 +141,16 @@ impl<'a> Document<'a> {
     ///
     /// Fails if the bytes are no JSON (RFC 8259), or exceed a limit. Duplicate keys are no error here.
     pub fn parse(bytes: &'a [u8], limits: Limits) -> Result<Self, JsonError> {
-        parse::parse(bytes, limits, &mut Scratch::default())
+        parse::parse(bytes, limits, Lookup::NOTHING, &mut Scratch::default())
+    }
+
+    /// The same of a text of which parts are known.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::parse`].
+    pub fn parse_known(bytes: &'a [u8], limits: Limits, known: &KnownParts) -> Result<Self, JsonError> {
+        parse::parse(bytes, limits, Lookup::of(known, bytes, limits), &mut Scratch::default())
     }
 
     /// The same, reusing memory; [`Self::give_back`] returns it.
@@ -145,7 +159,7 @@ impl<'a> Document<'a> {
     ///
     /// As for [`Self::parse`].
     pub fn parse_with(bytes: &'a [u8], limits: Limits, scratch: &mut Scratch) -> Result<Self, JsonError> {
-        parse::parse(bytes, limits, scratch)
+        parse::parse(bytes, limits, Lookup::NOTHING, scratch)
     }
 
     /// Returns the document's memory for the next one.

@@ -1,9 +1,11 @@
 //! The parser: one pass over the bytes, an explicit stack, one node per value.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::error::{Duplicate, JsonError, Reason};
 use super::keys::{KeyMarks, find_duplicate};
+use super::known::Lookup;
 use super::{Document, Kind, Limits, Node, NodePlace, string};
 
 /// The fewest bytes per node in usual bodies, by which the nodes are allocated at once.
@@ -34,10 +36,11 @@ impl Scratch {
 /// The most nodes whose memory is kept, so that one large document does not cost memory forever.
 const MOST_KEPT: usize = 4096;
 
-/// Reads a document; see [`Document::parse_with`].
+/// Reads a document; see [`Document::parse_with`]. `known` is what is known of it.
 pub(super) fn parse<'a>(
     bytes: &'a [u8],
     limits: Limits,
+    known: Lookup<'_>,
     scratch: &mut Scratch,
 ) -> Result<Document<'a>, JsonError> {
     #[cfg(test)]
@@ -62,6 +65,7 @@ pub(super) fn parse<'a>(
         keys: std::mem::take(&mut scratch.keys),
         duplicates: BTreeMap::new(),
         limits,
+        known,
     };
     let mut step = ParseStep::Value;
     while step != ParseStep::End {
@@ -74,7 +78,7 @@ pub(super) fn parse<'a>(
     }
     // Both are empty once a document was read to its end.
     (scratch.open, scratch.keys) = (parser.open, parser.keys);
-    Ok(Document { text, nodes: parser.nodes, duplicates: parser.duplicates })
+    Ok(Document { text, nodes: parser.nodes, duplicates: parser.duplicates, limits })
 }
 
 /// The bytes as text.
@@ -101,7 +105,7 @@ enum ParseStep {
     End,
 }
 
-struct Parser<'a> {
+struct Parser<'a, 'k> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -112,6 +116,7 @@ struct Parser<'a> {
     keys: Vec<u32>,
     duplicates: BTreeMap<u32, Duplicate>,
     limits: Limits,
+    known: Lookup<'k>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -122,9 +127,13 @@ struct OpenNode {
     keys: usize,
 }
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     fn value(&mut self) -> Result<ParseStep, JsonError> {
-        match self.next_byte()? {
+        let first = self.next_byte()?;
+        if let Some((nodes, numbers)) = self.known.value(self.at) {
+            return self.take_over(nodes, &numbers);
+        }
+        match first {
             b'"' => self.string(self.place_of_value()),
             b'{' => return self.open(Kind::Object, b'}', ParseStep::Key),
             b'[' => return self.open(Kind::Array, b']', ParseStep::Value),
@@ -212,6 +221,28 @@ impl Parser<'_> {
     fn string(&mut self, place: NodePlace) -> Result<(), JsonError> {
         let string::StringEnd { end, escaped } = string::find_end(self.bytes, self.at + 1)?;
         self.push(Kind::String, place, end, escaped)
+    }
+
+    /// Takes over the nodes of a value that begins here and is known.
+    fn take_over(&mut self, nodes: &[Node], numbers: &Range<u32>) -> Result<ParseStep, JsonError> {
+        if self.nodes.len() + nodes.len() > self.limits.nodes {
+            return Err(self.error(Reason::TooMany));
+        }
+        let (place, first) = (self.place_of_value(), self.node_count());
+        let start = nodes.first().map_or(0, |node| node.start);
+        let moved = |at: u32| (at - start).wrapping_add(self.at as u32);
+        self.nodes.extend(nodes.iter().map(|node| Node {
+            start: moved(node.start),
+            end: moved(node.end),
+            // Of a copied string the number is not its own.
+            next: if nodes.len() == 1 { first + 1 } else { node.next - numbers.start + first },
+            ..*node
+        }));
+        if let Some(node) = self.nodes.get_mut(first as usize) {
+            node.place = place;
+            self.at = node.end as usize;
+        }
+        Ok(ParseStep::After)
     }
 
     fn literal(&mut self, literal: &[u8], kind: Kind) -> Result<(), JsonError> {

@@ -22,6 +22,7 @@ fn string() -> impl Strategy<Value = String> {
     let plain = any::<char>().prop_filter("escaped", |&c| c >= ' ' && c != '"' && c != '\\');
     let piece = prop_oneof![
         4 => "[a-z ,:\\[\\]{}]{0,8}",
+        1 => "[a-z]{60,70}",
         1 => plain.prop_map(String::from),
         1 => "\\\\[\"\\\\/bfnrt]",
         1 => "\\\\u0[0-9a-fA-F]{3}",
@@ -221,6 +222,9 @@ proptest! {
             let is_lost = removed.iter().any(|around| around.start < *start && around.contains(start));
             prop_assert!(outcome.is_ok() || (is_lost && outcome == Err(EditError::Overlap)), "{:?}", outcome);
         }
+        let plain = format!("{:?}", Document::parse(&edited, LIKE_SERDE).unwrap().nodes);
+        let known = Document::parse_known(&edited, LIKE_SERDE, &edits.known(&edited)).unwrap();
+        prop_assert_eq!(format!("{:?}", known.nodes), plain, "what is known");
         prop_assert_eq!(again.apply(), edited, "another order of calls");
         prop_assert_eq!(edits.is_empty(), changes.is_empty());
     }

@@ -22,7 +22,8 @@ use super::transform::{self, Transforms};
 use crate::call::Vendor;
 use crate::call::turn::Notes;
 use crate::call::turn::prompt::{Prompt, Unsayable};
-use crate::wire::json::{Document, Kind, Limits};
+use crate::provider::translate::read_params;
+use crate::wire::json::KnownParts;
 use draft::Draft;
 
 /// What policy says about the model that is asked.
@@ -64,6 +65,8 @@ pub enum EffortTerms {
 #[derive(Debug)]
 pub struct ChatRequest {
     pub body: Vec<u8>,
+    /// The strings of the body that are the agent's, byte for byte.
+    pub known: KnownParts,
     /// The names of tools that were changed.
     pub names: SentNames,
     /// Whether the tool `ExitTool` is ours: a call of it is the model's answer.
@@ -86,18 +89,8 @@ pub fn ask(prompt: &Prompt<'_>, terms: &ChatTerms<'_>) -> Result<ChatRequest, Un
     let mut draft = Draft::new(prompt, terms, messages, tools, choice, &mut notes);
     transform::transform_request(&mut draft, terms);
     draft.note_losses(&mut notes);
-    let params = params(terms)?;
-    let body = write::body(&draft, terms, params.as_ref());
-    Ok(ChatRequest { body, names, has_exit_tool: draft.has_exit_tool, notes })
-}
-
-fn params<'a>(terms: &ChatTerms<'a>) -> Result<Option<Document<'a>>, Unsayable> {
-    const WRONG: Unsayable = Unsayable::new("params is no JSON object");
-    if terms.params.is_empty() {
-        return Ok(None);
-    }
-    let limits = Limits { depth: 32, nodes: 4096 };
-    let document = Document::parse(terms.params.as_bytes(), limits).map_err(|_| WRONG)?;
-    let is_clear = document.root().kind() == Kind::Object && document.first_duplicate().is_none();
-    if is_clear { Ok(Some(document)) } else { Err(WRONG) }
+    let params = read_params(terms.params)?;
+    let (body, copies) = write::body(&draft, terms, params.as_ref());
+    let known = copies.found_in(&body);
+    Ok(ChatRequest { body, known, names, has_exit_tool: draft.has_exit_tool, notes })
 }

@@ -5,12 +5,17 @@ use super::draft::{Call, Choice, Draft, Message, Part, Role, Tool};
 use crate::call::turn::prompt::{Image, Pdf, ToolSchema};
 use crate::call::turn::{Text, escape};
 use crate::provider::openai_chat::transform::schema::{SchemaRules, write_schema};
-use crate::wire::json::{Document, Value};
+use crate::wire::json::{Copies, Document, Value};
 
-/// Returns the body.
-pub(super) fn body(draft: &Draft<'_>, terms: &ChatTerms<'_>, params: Option<&Document<'_>>) -> Vec<u8> {
+/// Returns the body, and where in it the agent's own strings stand.
+pub(super) fn body<'d>(
+    draft: &Draft<'d>,
+    terms: &ChatTerms<'_>,
+    params: Option<&Document<'_>>,
+) -> (Vec<u8>, Copies<'d>) {
     let rules = SchemaRules::of(terms.transforms);
-    let mut writer = Writer { out: String::with_capacity(estimate(draft)), draft, rules, keys: Vec::new() };
+    let (out, copies) = (String::with_capacity(estimate(draft)), Copies::default());
+    let mut writer = Writer { out, copies, draft, rules, keys: Vec::new() };
     writer.out.push('{');
     writer.key("model");
     writer.string(terms.model);
@@ -22,7 +27,7 @@ pub(super) fn body(draft: &Draft<'_>, terms: &ChatTerms<'_>, params: Option<&Doc
         writer.param(entry.key, entry.value);
     }
     writer.out.push('}');
-    writer.out.into_bytes()
+    (writer.out.into_bytes(), writer.copies)
 }
 
 /// About how long the body becomes.
@@ -49,6 +54,7 @@ fn estimate(draft: &Draft<'_>) -> usize {
 
 struct Writer<'r, 'd> {
     out: String,
+    copies: Copies<'d>,
     draft: &'r Draft<'d>,
     rules: SchemaRules,
     /// The keys of the body so far.
@@ -78,8 +84,16 @@ impl<'d> Writer<'_, 'd> {
         self.out.push('"');
     }
 
-    fn text(&mut self, text: &Text<'_>) {
+    fn text(&mut self, text: &Text<'d>) {
+        self.copied(text);
         self.quoted(&[text.escaped()]);
+    }
+
+    /// The agent's own string is written next, with its quotes.
+    fn copied(&mut self, text: &Text<'d>) {
+        if let Some(string) = text.origin() {
+            self.copies.add(self.out.len(), string);
+        }
     }
 
     /// Writes pieces of an escaped text as one string.
@@ -126,9 +140,7 @@ impl<'d> Writer<'_, 'd> {
             return self.out.push_str("null");
         }
         if message.parts.iter().all(|part| self.is_simple(part)) {
-            self.out.push('"');
-            self.run(&message.parts, message.role);
-            return self.out.push('"');
+            return self.run(&message.parts, message.role);
         }
         // Texts side by side are one part, as they would be one string.
         let both_simple = |left: &Part<'d>, right: &Part<'d>| self.is_simple(left) && self.is_simple(right);
@@ -145,8 +157,12 @@ impl<'d> Writer<'_, 'd> {
         }
     }
 
-    /// Writes the texts of simple parts, with what stands between them.
-    fn run(&mut self, parts: &[Part<'_>], role: Role) {
+    /// Writes the texts of simple parts as one string, with what stands between them.
+    fn run(&mut self, parts: &[Part<'d>], role: Role) {
+        if let [Part::Text { text, .. }] = parts {
+            return self.text(text);
+        }
+        self.out.push('"');
         for (number, part) in parts.iter().enumerate() {
             if number > 0 {
                 self.out.push_str(role.separator());
@@ -161,17 +177,17 @@ impl<'d> Writer<'_, 'd> {
                 Part::Image(_) | Part::File(_) => {}
             }
         }
+        self.out.push('"');
     }
 
     /// Writes simple parts as one, or a single part that is not simple.
-    fn parts(&mut self, parts: &[Part<'_>], role: Role) {
+    fn parts(&mut self, parts: &[Part<'d>], role: Role) {
         match parts {
             [Part::Image(image)] => self.image(image),
             [Part::File(pdf)] => self.file(pdf),
             texts => {
-                self.out.push_str("{\"type\":\"text\",\"text\":\"");
+                self.out.push_str("{\"type\":\"text\",\"text\":");
                 self.run(texts, role);
-                self.out.push('"');
                 if let [Part::Text { cache: Some(cache), .. }] = texts
                     && self.draft.keeps_cache
                 {
@@ -183,7 +199,7 @@ impl<'d> Writer<'_, 'd> {
         }
     }
 
-    fn image(&mut self, image: &Image<'_>) {
+    fn image(&mut self, image: &Image<'d>) {
         self.out.push_str("{\"type\":\"image_url\",\"image_url\":{\"url\":");
         match image {
             Image::Data { media_type, data } => {

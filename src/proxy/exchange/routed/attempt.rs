@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 
-use super::body::{self, ModelBody};
+use super::body::{self, ModelBody, ReadBody};
 use super::outgoing;
 use crate::call::turn::AnswerFailure;
 use crate::call::{BlockedCalls, Dialect, FailureClass, Terms};
@@ -28,6 +28,7 @@ use crate::proxy::exchange::record::Record;
 use crate::proxy::exchange::response;
 use crate::proxy::exchange::target::UpstreamTarget;
 use crate::proxy::upstream::{AddressCheck, Answer, Key, Speaks, User};
+use crate::wire::json::KnownParts;
 
 /// The field that tells the agent's people who answered.
 pub(super) const ROUTE: HeaderName = HeaderName::from_static("x-postern-route");
@@ -37,6 +38,8 @@ pub(in crate::proxy::exchange) struct AgentTurn<'a> {
     /// As the agent sent them.
     pub(in crate::proxy::exchange) parts: &'a Parts,
     pub(in crate::proxy::exchange) body: &'a Bytes,
+    /// What is known of it.
+    pub(in crate::proxy::exchange) known: &'a KnownParts,
     pub(in crate::proxy::exchange) model_request: &'a ModelRequest,
     /// Where the agent sent it.
     pub(in crate::proxy::exchange) origin: &'a UpstreamTarget,
@@ -47,6 +50,10 @@ pub(in crate::proxy::exchange) struct AgentTurn<'a> {
 impl AgentTurn<'_> {
     pub(super) fn dialect(&self) -> Dialect {
         self.model_request.dialect
+    }
+
+    fn read_body(&self) -> ReadBody<'_> {
+        ReadBody { bytes: self.body, known: self.known }
     }
 
     pub(super) fn asked_model(&self) -> &str {
@@ -141,7 +148,7 @@ impl Attempt<'_> {
             Hop::Model(model) => self.to_model(model, record)?,
         };
         let Outgoing { parts, target, model_body } = outgoing;
-        let ModelBody { body, translated, notes } = model_body;
+        let ModelBody { body, translated, notes, known: _ } = model_body;
         record.request_routed(self.turn.decision, &target, (&notes, self.turn.body, &body));
         let answer = match self.send(parts, &target, body, record).await {
             Ok(answer) => answer,
@@ -172,7 +179,7 @@ impl Attempt<'_> {
     fn to_origin(&self) -> Result<Outgoing, Asked> {
         let (exchange, target) = (self.exchange, self.turn.origin.clone());
         let limits = exchange.snapshot.json_limits();
-        let model_body = body::for_origin(self.turn.model_request.service, self.turn.body, limits);
+        let model_body = body::for_origin(self.turn.model_request.service, self.turn.read_body(), limits);
         let model_body = match model_body {
             Ok(model_body) => model_body,
             Err(failure) => return Err(failed(failure, target)),
@@ -203,7 +210,7 @@ impl Attempt<'_> {
         if let Some(decision) = snapshot.policy().denies_provider(provider) {
             return Err(connect(&format!("{} denies its host", decision.rule_id())));
         }
-        let written = body::for_model(asked, model, self.turn.body, snapshot.json_limits());
+        let written = body::for_model(asked, model, self.turn.read_body(), snapshot.json_limits());
         let mut model_body = written.map_err(|failure| failed(failure, origin()))?;
         let streams = self.turn.model_request.facts.stream;
         let head = &self.turn.parts.headers;
@@ -235,12 +242,16 @@ impl Attempt<'_> {
         let (path, is_subscription) = (parts.uri.path(), provider::is_subscription(&parts.headers));
         let head = ModelRequestHead { service, path, query: None, is_subscription };
         let terms: (&dyn Terms, _) = (snapshot.policy().as_ref(), &BlockedCalls::new(1));
-        let body = (&*model_body.body, snapshot.json_limits());
         // What may go to the origin, where the gateway's key vouches for what a model wrote, may not go everywhere.
         let searched = detection::inspection(snapshot, &target.origin.host, model_body.body.len());
         let mut searched = searched.map(|searched| searched.of_model(target.credential.is_some()));
         let detection = searched.as_mut().map(|searched| searched as &mut dyn Detection);
-        let judged = provider::request::read(provider::adapter(dialect), &head, body, terms, detection);
+        // What the translator copied from the judged request, byte for byte, is not read again.
+        let document =
+            provider::request::document((&model_body.body, snapshot.json_limits()), &model_body.known);
+        let judged = document.and_then(|document| {
+            provider::request::read_document(provider::adapter(dialect), &head, &document, terms, detection)
+        });
         let judged = match judged {
             Ok(judged) => judged,
             Err(denial) => {

@@ -11,16 +11,32 @@ use crate::provider::translate::{
     ChatTerms, EffortTerms, Images, MessagesServer, MovedBody, MovedTerms, SentNames, Transform, Transforms,
     ask, default_transforms, moved_chat, moved_messages, moved_responses, prompt,
 };
-use crate::wire::json::{Document, Limits};
+use crate::wire::json::{Document, KnownParts, Limits};
 
 /// A body for one model, and what its answer is read with.
 #[derive(Debug)]
 pub(super) struct ModelBody {
     pub(super) body: Bytes,
+    /// What is known of it.
+    pub(super) known: KnownParts,
     /// None where the model speaks the agent's API.
     pub(super) translated: Option<TranslatedRequest>,
     /// What was dropped or mended.
     pub(super) notes: Notes,
+}
+
+/// A body that was read before, and what is known of it.
+#[derive(Clone, Copy)]
+pub(super) struct ReadBody<'a> {
+    pub(super) bytes: &'a Bytes,
+    pub(super) known: &'a KnownParts,
+}
+
+impl<'a> ReadBody<'a> {
+    fn document(self, limits: Limits) -> Result<Document<'a>, AnswerFailure> {
+        let document = Document::parse_known(self.bytes, limits, self.known);
+        document.map_err(|_| AnswerFailure::unsayable("the body is no JSON"))
+    }
 }
 
 /// What the answer to a translated request is read with.
@@ -42,11 +58,11 @@ pub(super) struct TranslatedRequest {
 pub(super) fn for_model(
     (agent, asked): (Dialect, &str),
     model: &Model,
-    body: &Bytes,
+    body: ReadBody<'_>,
     limits: Limits,
 ) -> Result<ModelBody, AnswerFailure> {
     let unsayable = |what: &str| AnswerFailure::unsayable(what);
-    let document = Document::parse(body, limits).map_err(|_| unsayable("the body is no JSON"))?;
+    let document = body.document(limits)?;
     let params = params(model);
     let service = service(&model.provider);
     if agent != model.provider.dialect {
@@ -66,22 +82,34 @@ pub(super) fn for_model(
 ///
 /// # Errors
 /// If it cannot be edited.
-pub(super) fn for_origin(service: Service, body: &Bytes, limits: Limits) -> Result<ModelBody, AnswerFailure> {
-    let as_it_is = || ModelBody { body: body.clone(), translated: None, notes: Notes::default() };
+pub(super) fn for_origin(
+    service: Service,
+    body: ReadBody<'_>,
+    limits: Limits,
+) -> Result<ModelBody, AnswerFailure> {
+    let as_it_is = || ModelBody {
+        body: body.bytes.clone(),
+        known: body.known.clone(),
+        translated: None,
+        notes: Notes::default(),
+    };
     // A quick look spares most requests the reading.
-    let is_signed = memchr::memmem::find(body, crate::call::turn::prompt::SIGNATURE.as_bytes()).is_some();
+    let is_signed =
+        memchr::memmem::find(body.bytes, crate::call::turn::prompt::SIGNATURE.as_bytes()).is_some();
     if service.dialect != Some(Dialect::Anthropic) || !is_signed {
         return Ok(as_it_is());
     }
-    let unsayable = |what: &str| AnswerFailure::unsayable(what);
-    let document = Document::parse(body, limits).map_err(|_| unsayable("the body is no JSON"))?;
+    let document = body.document(limits)?;
     let moved = moved_messages(&document, &MovedTerms::default(), MessagesServer::Anthropic);
-    Ok(moved_body(moved.map_err(|error| unsayable(error.what))?, body))
+    Ok(moved_body(moved.map_err(|error| AnswerFailure::unsayable(error.what))?, body))
 }
 
-fn moved_body(moved: MovedBody, before: &Bytes) -> ModelBody {
-    let body = moved.body.map_or_else(|| before.clone(), Bytes::from);
-    ModelBody { body, translated: None, notes: moved.notes }
+fn moved_body(moved: MovedBody, before: ReadBody<'_>) -> ModelBody {
+    let (body, known) = match moved.body {
+        Some(body) => (body.into(), moved.known),
+        None => (before.bytes.clone(), before.known.clone()),
+    };
+    ModelBody { body, known, translated: None, notes: moved.notes }
 }
 
 fn server(service: Service) -> MessagesServer {
@@ -122,7 +150,12 @@ fn translated(
         stop_sequences: stops.filter_map(|stop| stop.text().map(std::borrow::Cow::into_owned)).collect(),
         size: Size::of(document),
     };
-    Ok(ModelBody { body: request.body.into(), translated: Some(translated), notes: request.notes })
+    Ok(ModelBody {
+        body: request.body.into(),
+        known: request.known,
+        translated: Some(translated),
+        notes: request.notes,
+    })
 }
 
 /// The transforms that policy names, else those of the provider's host.

@@ -25,8 +25,8 @@ use crate::provider::translate::{Marked, has_own_thinking, marked};
 use crate::proxy::body::Body;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::error::{Refusal, Stop};
-use crate::wire::json::Document;
 pub(super) use attempt::AgentTurn;
+use body::ReadBody;
 pub(super) use chain::{Chain, Routed};
 pub(super) use reading::SharedReport;
 
@@ -115,7 +115,8 @@ impl Exchange<'_> {
         record: &mut Record,
     ) -> Result<(), Stop> {
         let Some(before) = body.bytes().cloned() else { return Ok(()) };
-        let written = body::for_origin(model_request.service, &before, self.snapshot.json_limits());
+        let read = ReadBody { bytes: &before, known: body.known() };
+        let written = body::for_origin(model_request.service, read, self.snapshot.json_limits());
         let Ok(written) = written else { return Ok(()) };
         if written.body == before {
             return Ok(());
@@ -211,14 +212,13 @@ impl Exchange<'_> {
         if tokens.is_empty() || asked.dialect != Dialect::Anthropic {
             return None;
         }
-        let document = Document::parse(body.bytes()?, self.snapshot.json_limits()).ok()?;
+        let document = body.document(self.snapshot.json_limits())?;
         marked(&document, |token| tokens.contains(&token)).ok().flatten()
     }
 
     /// Whether thinking stands in a body that the gateway signed.
     fn has_own_thinking(&self, body: &RequestBody) -> bool {
-        let document =
-            body.bytes().and_then(|bytes| Document::parse(bytes, self.snapshot.json_limits()).ok());
+        let document = body.document(self.snapshot.json_limits());
         document.is_some_and(|document| has_own_thinking(&document))
     }
 
@@ -226,9 +226,8 @@ impl Exchange<'_> {
     fn count(&self, hops: &[Hop], body: &RequestBody) -> Response<Body> {
         let model = hops.first().and_then(|hop| hop.model()).map(|model| model.id.to_string());
         let ratio = self.session.gateway.routing.ratios.of(&model.unwrap_or_default());
-        let bytes = body.bytes().cloned().unwrap_or_default();
-        let size = Document::parse(&bytes, self.snapshot.json_limits());
-        told::count(size.map_or(0, |document| Size::of(&document).tokens(ratio)))
+        let document = body.document(self.snapshot.json_limits());
+        told::count(document.map_or(0, |document| Size::of(&document).tokens(ratio)))
     }
 
     /// The answer to a marker that names no model of its route.
