@@ -26,7 +26,7 @@ use crate::policy::allowance::Allowances;
 pub use choose::{RowColumn, RowFilter};
 use evict::Shares;
 pub use read::{StoreLines, is_store};
-pub use rows::{PagesCheck, StoreRow, StoreRows};
+pub use rows::{PagesCheck, RowPage, StoreRow, StoreRows};
 pub use sql::{SqlError, SqlFiller, SqlSource, SqlValue};
 
 /// How many events one transaction has at most.
