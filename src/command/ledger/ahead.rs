@@ -12,6 +12,13 @@ const AHEAD: usize = 2;
 /// The most threads that make parts.
 const MOST_WORKERS: usize = 4;
 
+/// A thread that makes something of parts.
+struct Worker<P, T> {
+    /// A part, and what was made before and is no longer needed: memory that another thread frees costs more.
+    parts: Sender<(P, Option<T>)>,
+    results: Receiver<T>,
+}
+
 /// How many threads make parts: one for each core.
 pub(super) fn workers() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST_WORKERS)
@@ -27,7 +34,7 @@ pub(super) fn each<P: Send, T: Send>(
     mut take: impl FnMut(&T) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     thread::scope(|scope| {
-        let workers: Vec<(Sender<(P, Option<T>)>, Receiver<T>)> = workers
+        let workers: Vec<Worker<P, T>> = workers
             .into_iter()
             .map(|mut make| {
                 let ((parts, given), (made, results)) = (mpsc::channel::<(P, Option<T>)>(), mpsc::channel());
@@ -37,20 +44,20 @@ pub(super) fn each<P: Send, T: Send>(
                         made.send(make(part))
                     })
                 });
-                (parts, results)
+                Worker { parts, results }
             })
             .collect();
         let mut order = workers.iter().cycle();
         // The results that are awaited, in the order of their parts.
         let mut awaited: VecDeque<&Receiver<T>> = VecDeque::new();
-        // What was taken goes back to who made it: memory that another thread frees costs more.
+        // What was taken last goes back to who made it, whose turn is next.
         let mut taken = None;
         let mut end = None;
         loop {
             while end.is_none() && awaited.len() < AHEAD * workers.len() {
                 let next = part();
                 match (next, order.next()) {
-                    (Ok(Some(part)), Some((parts, results))) => {
+                    (Ok(Some(part)), Some(Worker { parts, results })) => {
                         parts
                             .send((part, taken.take()))
                             .ok()
