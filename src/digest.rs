@@ -36,6 +36,24 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
+/// Reads exactly `N` bytes of two lower-case hex digits each; none of anything else.
+pub(crate) fn unhex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, []) = text.as_chunks::<2>() else { return None };
+    if pairs.len() != N {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = value(*high)? << 4 | value(*low)?;
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +63,12 @@ mod tests {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(sha256_hex(b""), empty);
         assert_eq!(hex(&[0x00, 0x0f, 0xa5, 0xff]), "000fa5ff");
+        assert_eq!(unhex(b"000fa5ff"), Some([0x00, 0x0f, 0xa5, 0xff]));
+        for other in
+            ["000fa5f", "000fa5ff0", "000fa5ff00", "000FA5FF", "000fa5fg", "000fa5\u{e9}", "+00fa5ff"]
+        {
+            assert_eq!(unhex::<4>(other.as_bytes()), None, "{other}");
+        }
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::digest::{hex, sha256_of};
+use crate::digest::{hex, sha256_of, unhex};
+use crate::id::Text;
 
 /// SHA-256 over the chain before (32 bytes) and the line without its field `chain`; 64 lower-case hex digits as text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,15 +46,7 @@ impl Chain {
 
     /// Reads 64 lower-case hex digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if text.len() != 64 || !text.bytes().all(is_hex) {
-            return None;
-        }
-        let mut bytes = [0; 32];
-        for (number, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * number..2 * number + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        unhex(text.as_bytes()).map(Self)
     }
 
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
@@ -86,8 +78,7 @@ impl Serialize for Chain {
 
 impl<'de> Deserialize<'de> for Chain {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| D::Error::custom("expected 64 hex digits"))
+        deserializer.deserialize_str(Text(|text: &str| Self::parse(text).ok_or("64 hex digits")))
     }
 }
 

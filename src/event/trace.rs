@@ -1,7 +1,9 @@
 //! The trace that an agent says its request belongs to.
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::digest::unhex;
+use crate::id::Text;
 
 /// A `traceparent` header (W3C Trace Context, section 3.2). Events show the trace's id alone, as 32 hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,10 +19,10 @@ impl TraceParent {
     /// Reads the header; none where it is malformed, as the recommendation asks.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
-        let [version] = octets(parts.next()?)?;
-        let trace: [u8; 16] = octets(parts.next()?)?;
-        let span: [u8; 8] = octets(parts.next()?)?;
-        let [flags] = octets(parts.next()?)?;
+        let [version] = unhex(parts.next()?.as_bytes())?;
+        let trace: [u8; 16] = unhex(parts.next()?.as_bytes())?;
+        let span: [u8; 8] = unhex(parts.next()?.as_bytes())?;
+        let [flags] = unhex(parts.next()?.as_bytes())?;
         // Later versions may add parts; 255 is none.
         let known = version != 0xff && (version != 0 || parts.next().is_none());
         let named = trace != [0; 16] && span != [0; 8];
@@ -37,23 +39,9 @@ impl Serialize for TraceParent {
 /// Reads the trace's id back; an event has no more of the header.
 impl<'de> Deserialize<'de> for TraceParent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let trace = octets(&String::deserialize(deserializer)?);
-        let trace = trace.ok_or_else(|| D::Error::custom("expected 32 hex digits"))?;
-        Ok(Self { trace, span: [0; 8], sampled: false })
+        let of = |trace| Self { trace, span: [0; 8], sampled: false };
+        deserializer.deserialize_str(Text(|text: &str| unhex(text.as_bytes()).map(of).ok_or("32 hex digits")))
     }
-}
-
-/// Lower-case hex of exactly `N` octets.
-fn octets<const N: usize>(hex: &str) -> Option<[u8; N]> {
-    let lower = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if hex.len() != 2 * N || !hex.as_bytes().iter().all(lower) {
-        return None;
-    }
-    let mut octets = [0; N];
-    for (number, octet) in octets.iter_mut().enumerate() {
-        *octet = u8::from_str_radix(hex.get(2 * number..2 * number + 2)?, 16).ok()?;
-    }
-    Some(octets)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A sink: a place where events are kept, or to which they are sent.
 
 use std::io;
+use std::time::Instant;
 
 use crate::event::Event;
 
@@ -9,8 +10,13 @@ pub trait Sink: Send {
     /// Takes an event and its line of JSON, which has no line break. The sink may hold it back until the next flush.
     fn write(&mut self, event: &Event, line: &[u8]) -> io::Result<()>;
 
-    /// Lets go of all events that were held back; called when no further event waits.
+    /// Lets go of all events that were held back; called when no further event waits, and they are due.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Until when events that are held back may gather, whether or not others come. Where it says nothing, they may not.
+    fn due(&self) -> Option<Instant> {
+        None
+    }
 
     /// Does upkeep; called after each second in which no event came.
     fn idle(&mut self) -> io::Result<()> {

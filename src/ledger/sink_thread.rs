@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::batch::SpareBatches;
 use super::queue::{NextBatch, SinkQueue};
@@ -50,17 +50,19 @@ impl SinkThread {
     /// Gives the sink its events until the queue is closed and empty; its upkeep, each time that none came for `idle`.
     pub(super) fn run(mut self, idle: Duration) {
         loop {
-            match self.queue.next(idle) {
+            let due = self.sink.due();
+            match self.queue.next(due.map_or(idle, |due| due.saturating_duration_since(Instant::now()))) {
                 NextBatch::Ready(batch) => {
                     batch.entries().for_each(|(event, line)| self.write(event, line));
                     // The last sink gives the memory back.
                     if let Some(batch) = Arc::into_inner(batch) {
                         self.spares.give_back(batch);
                     }
-                    if self.queue.is_empty() {
+                    if self.queue.is_empty() && self.sink.due().is_none_or(|due| due <= Instant::now()) {
                         self.flush();
                     }
                 }
+                NextBatch::Idle if due.is_some() => self.flush(),
                 NextBatch::Idle => {
                     let outcome = self.sink.idle();
                     self.check(outcome);
@@ -119,7 +121,8 @@ mod tests {
 
     use super::*;
     use crate::decision::{Decision, Verdict};
-    use crate::event::Kind;
+    use crate::event::{Chain, Kind};
+    use crate::ledger::batch::EventBatch;
     use crate::ledger::fresh_id;
     use crate::ledger::sink::{OnPressure, QUEUE_BYTES};
 
@@ -158,6 +161,65 @@ mod tests {
         }
         assert_eq!(thread.metrics.events_total(), (0, 3));
         assert_eq!(thread.lost, 1);
+    }
+
+    /// Holds events back for as long as nobody says that it may flush.
+    struct Holding {
+        held: u64,
+        until: Option<Instant>,
+        flushed: mpsc::Sender<u64>,
+    }
+
+    impl Sink for Holding {
+        fn write(&mut self, _: &Event, _: &[u8]) -> io::Result<()> {
+            self.held += 1;
+            Ok(())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.flushed.send(std::mem::take(&mut self.held)).map_err(io::Error::other)
+        }
+
+        fn due(&self) -> Option<Instant> {
+            self.until.filter(|_| self.held > 0)
+        }
+
+        /// Tells the end from a flush.
+        fn close(&mut self) -> io::Result<()> {
+            self.held *= 100;
+            self.flush()
+        }
+    }
+
+    /// What each flush let go of, and the end a hundred times, where three events come one by one.
+    fn flushes(until: Option<Instant>) -> Vec<u64> {
+        let (flushed, flushes) = mpsc::channel();
+        let thread = thread(Holding { held: 0, until, flushed });
+        for _ in 0..3 {
+            let (mut batch, mut chain) = (EventBatch::default(), Chain::BEGIN);
+            let event = Event::new(fresh_id(), Kind::Request, Decision::of(Verdict::Allow));
+            batch.push(Box::new(event), &mut chain).unwrap();
+            thread.queue.push(&Arc::new(batch)).unwrap();
+        }
+        let queue = Arc::clone(&thread.queue);
+        let running = std::thread::spawn(move || thread.run(Duration::from_secs(20)));
+        // What is not due is let go of at the end alone.
+        let first = if until.is_some_and(|until| until > Instant::now()) {
+            None
+        } else {
+            Some(flushes.recv_timeout(Duration::from_secs(20)).unwrap())
+        };
+        queue.close();
+        running.join().unwrap();
+        first.into_iter().chain(flushes.try_iter()).filter(|events| *events > 0).collect()
+    }
+
+    #[test]
+    fn a_sink_is_flushed_when_nothing_waits_or_when_it_is_due() {
+        let now = Instant::now();
+        assert_eq!(flushes(None), [3]);
+        assert_eq!(flushes(Some(now)), [3]);
+        assert_eq!(flushes(Some(now + Duration::from_secs(3_600))), [300]);
     }
 
     struct Idle(mpsc::Sender<()>);

@@ -1,5 +1,6 @@
 //! `postern ledger`: reads the events that gateways wrote down. They are data of others: bounded, and never obeyed.
 
+mod ahead;
 mod filter;
 mod find;
 mod follow;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 
 use crate::cli::{LedgerCommand, Output};
 use crate::event::Event;
-use reader::{LedgerReader, ReadStep};
+use reader::LedgerReader;
 
 pub(super) use find::find;
 pub(super) use follow::FollowedLedger;
@@ -32,9 +33,10 @@ pub(super) use reader::RUNS;
 /// It cannot be read, or has no events.
 pub(super) fn each(ledger: Option<&Path>, mut take: impl FnMut(&Event, &str)) -> anyhow::Result<Vec<String>> {
     let mut reader = LedgerReader::open(ledger, false)?;
-    while let ReadStep::Entry(entry) = reader.next()? {
-        take(&entry.event, &entry.line);
-    }
+    reader.each(|event, line, _| {
+        take(event, line);
+        Ok(())
+    })?;
     reader.check_events()?;
     Ok(reader.skipped())
 }

@@ -1,5 +1,6 @@
 //! Reads events from the newest run's file, a file, a directory of files, or standard input.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
@@ -7,11 +8,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use super::ahead;
 use crate::command::directories;
 use crate::event::Event;
 use crate::ledger::lines::{EventLines, NextLine};
 use crate::ledger::store::{self, RowFilter, StoreLines};
 use crate::ledger::unpacked::Unpacked;
+
+/// A block of lines is full with so many of them, or so many bytes.
+const BLOCK_LINES: usize = 64;
+const BLOCK_BYTES: usize = 128 << 10;
 
 /// The most files of a directory.
 const MOST_FILES: usize = 10_000;
@@ -76,6 +82,39 @@ pub(super) struct LedgerReader {
     events: u64,
 }
 
+/// Lines whose events are read together, on another thread.
+#[derive(Default)]
+struct LineBlock {
+    text: String,
+    lines: Vec<BlockLine>,
+}
+
+/// A line of a block: its file, its number there, and where it ends in the text.
+struct BlockLine {
+    file: usize,
+    number: u64,
+    end: usize,
+}
+
+/// Lines with their events; none where a line is no event.
+struct EventBlock {
+    lines: LineBlock,
+    events: Vec<Option<Event>>,
+}
+
+impl LineBlock {
+    fn read(self) -> EventBlock {
+        let mut begin = 0;
+        let event = |line: &BlockLine| {
+            let text = self.text.get(begin..line.end)?;
+            begin = line.end;
+            Event::read_text(text)
+        };
+        let events = self.lines.iter().map(event).collect();
+        EventBlock { lines: self, events }
+    }
+}
+
 /// The next step of reading.
 pub(super) enum ReadStep {
     Entry(Box<LedgerEntry>),
@@ -116,9 +155,61 @@ impl LedgerReader {
 
     /// The next event.
     pub(super) fn next(&mut self) -> anyhow::Result<ReadStep> {
+        let mut line = String::new();
+        while self.next_line(&mut line)? {
+            if let Some(event) = Event::read_text(&line) {
+                self.events += 1;
+                return Ok(ReadStep::Entry(Box::new(LedgerEntry { event, line })));
+            }
+            self.skip_line(self.files.len().saturating_sub(1));
+            line.clear();
+        }
+        Ok(ReadStep::End)
+    }
+
+    /// Gives every event that is left, with its line and its place. They are read ahead on several threads.
+    pub(super) fn each(
+        &mut self,
+        mut take: impl FnMut(&Event, &str, &dyn Fn() -> String) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let workers = vec![LineBlock::read; ahead::workers()];
+        let reader = RefCell::new(self);
+        let take = |block: &EventBlock| {
+            let mut begin = 0;
+            for (line, event) in block.lines.lines.iter().zip(&block.events) {
+                let text = block.lines.text.get(begin..line.end).unwrap_or_default();
+                begin = line.end;
+                let Some(event) = event else {
+                    reader.borrow_mut().skip_line(line.file);
+                    continue;
+                };
+                reader.borrow_mut().events += 1;
+                take(event, text, &|| reader.borrow().place(line.file, line.number))?;
+            }
+            Ok(())
+        };
+        ahead::each(|| reader.borrow_mut().next_block(), workers, take)
+    }
+
+    /// The next lines; none where there are no more.
+    fn next_block(&mut self) -> anyhow::Result<Option<LineBlock>> {
+        let mut block = LineBlock::default();
+        while block.lines.len() < BLOCK_LINES
+            && block.text.len() < BLOCK_BYTES
+            && self.next_line(&mut block.text)?
+        {
+            let number = self.files.last().map_or(0, |file| file.count);
+            let (file, end) = (self.files.len().saturating_sub(1), block.text.len());
+            block.lines.push(BlockLine { file, number, end });
+        }
+        Ok((!block.lines.is_empty()).then_some(block))
+    }
+
+    /// Adds the next line that is text to `text`. Returns whether there was one.
+    fn next_line(&mut self, text: &mut String) -> anyhow::Result<bool> {
         loop {
             let (Some(current), Some(skipped)) = (&mut self.current, self.files.last_mut()) else {
-                return Ok(ReadStep::End);
+                return Ok(false);
             };
             let read = match current.read() {
                 Ok(read) => read,
@@ -131,22 +222,30 @@ impl LedgerReader {
             };
             skipped.count += u64::from(!matches!(read, NextLine::End { .. }));
             match read {
-                NextLine::Line(line) => match entry(line) {
-                    Some(entry) => {
-                        self.events += 1;
-                        return Ok(ReadStep::Entry(Box::new(entry)));
+                // A writer ends a torn line with a break before it goes on, which may leave an empty line.
+                NextLine::Line([]) => {}
+                NextLine::Line(line) => match std::str::from_utf8(line) {
+                    Ok(line) => {
+                        text.push_str(line);
+                        return Ok(true);
                     }
-                    // A writer ends a torn line with a break before it goes on, which may leave an empty line.
-                    None => skipped.lines += u64::from(!line.is_empty()),
+                    Err(_) => skipped.lines += 1,
                 },
                 NextLine::TooLong => skipped.lines += 1,
                 NextLine::End { torn } => {
                     skipped.torn = torn;
                     if self.waiting.is_empty() || !self.open_next()? {
-                        return Ok(ReadStep::End);
+                        return Ok(false);
                     }
                 }
             }
+        }
+    }
+
+    /// Counts a line that is no event.
+    fn skip_line(&mut self, file: usize) {
+        if let Some(file) = self.files.get_mut(file) {
+            file.lines += 1;
         }
     }
 
@@ -155,9 +254,9 @@ impl LedgerReader {
         self.files.iter().filter_map(SkippedLines::text).collect()
     }
 
-    /// Where the last event stands: the file and the number of the line.
-    pub(super) fn place(&self) -> String {
-        self.files.last().map(|file| format!("{}:{}", file.name, file.count)).unwrap_or_default()
+    /// Names a line's place: the file and the number of the line.
+    fn place(&self, file: usize, number: u64) -> String {
+        self.files.get(file).map(|file| format!("{}:{number}", file.name)).unwrap_or_default()
     }
 
     /// The name of the file that is read now.
@@ -214,11 +313,6 @@ impl LedgerReader {
         self.current = Some(EventLines::new(reader));
         Ok(true)
     }
-}
-
-fn entry(line: &[u8]) -> Option<LedgerEntry> {
-    let event = Event::read(line)?;
-    Some(LedgerEntry { event, line: std::str::from_utf8(line).ok()?.to_owned() })
 }
 
 pub(super) fn is_standard_input(path: &Path) -> bool {
@@ -293,4 +387,61 @@ fn files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::event::Id;
+    use crate::ledger::{fresh_id, now};
+
+    fn event(id: Id) -> String {
+        json!({
+            "apiVersion": "postern.dev/event/v1", "id": id, "time": now(), "sequence": 1, "count": 1,
+            "kind": "Request", "direction": "Outbound", "decision": {"verdict": "Allow"},
+        })
+        .to_string()
+    }
+
+    /// Files of which the first has several blocks, and lines between its events that are none.
+    fn files(place: &Path) -> Vec<PathBuf> {
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        for number in 0..2_000 {
+            long.extend_from_slice(event(fresh_id()).as_bytes());
+            long.push(b'\n');
+            if number % 300 == 0 {
+                long.extend_from_slice(b"\n{}\n\xff\n");
+            }
+        }
+        short.extend_from_slice(format!("no event\n{}\n{}", event(fresh_id()), "torn").as_bytes());
+        let files = ["a.jsonl", "b.jsonl"].map(|name| place.join(name));
+        fs::write(&files[0], long).unwrap();
+        fs::write(&files[1], short).unwrap();
+        files.to_vec()
+    }
+
+    #[test]
+    fn what_several_threads_read_is_what_one_reads_in_the_same_order() {
+        let place = tempfile::tempdir().unwrap();
+        let files = files(place.path());
+        let (mut one, mut several) = (Vec::new(), Vec::new());
+        let mut reader = LedgerReader::of(files.clone(), false).unwrap();
+        while let ReadStep::Entry(entry) = reader.next().unwrap() {
+            let (name, count) = reader.files.last().map(|file| (&file.name, file.count)).unwrap();
+            one.push((entry.event.id, entry.line, format!("{name}:{count}")));
+        }
+        let mut again = LedgerReader::of(files, false).unwrap();
+        let take = |event: &Event, line: &str, place: &dyn Fn() -> String| {
+            several.push((event.id, line.to_owned(), place()));
+            Ok(())
+        };
+        again.each(take).unwrap();
+        assert_eq!(one.len(), 2_001);
+        assert!(one == several);
+        assert_eq!((&again.files, again.events), (&reader.files, 2_001));
+        let lines: Vec<u64> = again.files.iter().map(|file| file.lines).collect();
+        assert_eq!((lines, again.files[1].torn), (vec![14, 1], 4));
+    }
 }

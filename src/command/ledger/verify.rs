@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
-use super::print;
-use super::reader::{self, LedgerReader, ReadStep};
+use super::reader::{self, LedgerReader};
+use super::{ahead, print};
 use crate::cli::{LedgerVerifyArgs, Output};
 use crate::command::output;
-use crate::event::Event;
-use crate::ledger::store::{self, PagesCheck, StoreRow, StoreRows};
+use crate::event::{Chain, Event};
+use crate::ledger::store::{self, PagesCheck, StoreError, StoreRow, StoreRows};
 use crate::ledger::verify::{FaultKind, PlacedLine, Report, RowCheck, Verifier};
 
 /// Prints what was found; exit status 1 where something does not hold.
@@ -65,13 +65,10 @@ fn lines(
     verifier: &mut Verifier,
 ) -> anyhow::Result<Vec<String>> {
     let mut reader = LedgerReader::of(files, false)?;
-    while let ReadStep::Entry(entry) = reader.next()? {
-        let place = || reader.place();
-        take(
-            &PlacedLine { event: &entry.event, line: entry.line.as_bytes(), place: &place, before: None },
-            verifier,
-        );
-    }
+    reader.each(|event, line, place| {
+        take(&PlacedLine { event, line: line.as_bytes(), place, before: None }, verifier);
+        Ok(())
+    })?;
     reader.check_events()?;
     Ok(reader.skipped())
 }
@@ -89,21 +86,49 @@ fn rows(file: &Path, verifier: &mut Verifier) -> anyhow::Result<Vec<String>> {
         }
     }
     let mut check = RowCheck::new(&rows.evictions()?, rows.starts()?);
-    while rows.next_page(|row| take_row(row, &name, &mut check, verifier))? {}
+    let readers = (0..ahead::workers()).map(|_| StoreRows::open(file)).collect::<Result<Vec<_>, _>>()?;
+    let read = |reader: StoreRows| move |page| reader.read(page, CheckedRow::of);
+    ahead::each(
+        || Ok(rows.next_page()?),
+        readers.into_iter().map(read).collect(),
+        |page: &Result<Vec<CheckedRow>, StoreError>| {
+            let rows = page.as_ref().map_err(|error| anyhow!("{error}"))?;
+            rows.iter().for_each(|row| row.take(&name, &mut check, verifier));
+            Ok(())
+        },
+    )?;
     check.finish(&name, verifier);
     Ok(Vec::new())
 }
 
-fn take_row(row: &StoreRow<'_>, name: &str, check: &mut RowCheck, verifier: &mut Verifier) {
-    let place = || format!("{name}: row {}", row.n);
-    let Some((line, event)) = row.line.and_then(|line| Some((line, Event::read(line.as_bytes())?))) else {
-        verifier.fault(FaultKind::Changed, place(), "the row holds no event".to_owned());
-        return;
-    };
-    let line = PlacedLine { event: &event, line: line.as_bytes(), place: &place, before: row.before };
-    check.take(row.n, &line, verifier);
-    if let Some(column) = row.differing_column(&event) {
-        verifier.fault(FaultKind::Column, place(), format!("the column {column} is not what the line says"));
+/// A row whose columns were compared with its line.
+struct CheckedRow {
+    n: i64,
+    /// The event and its line; none where the row holds no event.
+    event: Option<(Event, String)>,
+    before: Option<Chain>,
+    differing_column: Option<&'static str>,
+}
+
+impl CheckedRow {
+    fn of(row: &StoreRow<'_>) -> Self {
+        let event = row.line.and_then(|line| Some((Event::read_text(line)?, line.to_owned())));
+        let differing_column = event.as_ref().and_then(|(event, _)| row.differing_column(event));
+        Self { n: row.n, event, before: row.before, differing_column }
+    }
+
+    fn take(&self, name: &str, check: &mut RowCheck, verifier: &mut Verifier) {
+        let place = || format!("{name}: row {}", self.n);
+        let Some((event, line)) = &self.event else {
+            verifier.fault(FaultKind::Changed, place(), "the row holds no event".to_owned());
+            return;
+        };
+        let line = PlacedLine { event, line: line.as_bytes(), place: &place, before: self.before };
+        check.take(self.n, &line, verifier);
+        if let Some(column) = self.differing_column {
+            let message = format!("the column {column} is not what the line says");
+            verifier.fault(FaultKind::Column, place(), message);
+        }
     }
 }
 

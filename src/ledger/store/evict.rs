@@ -13,7 +13,7 @@ const STEP: i64 = 1_000;
 const STEPS: usize = 2;
 
 /// How many pages are given back to the file system between two transactions of events.
-const PAGES: u32 = 1_024;
+const PAGES: u32 = 512;
 
 /// How many rows `evicted` keeps as they were written; with twice as many, older ones are put together.
 const NOTES: i64 = 1_024;

@@ -26,11 +26,18 @@ use crate::policy::allowance::Allowances;
 pub use choose::{RowColumn, RowFilter};
 use evict::Shares;
 pub use read::{StoreLines, is_store};
-pub use rows::{PagesCheck, StoreRow, StoreRows};
+pub use rows::{PagesCheck, RowPage, StoreRow, StoreRows};
 pub use sql::{SqlError, SqlFiller, SqlSource, SqlValue};
 
 /// How many events one transaction has at most.
 const BATCH: u64 = 256;
+/// How long events gather for one transaction at the latest: the ends of table and indexes are written once in each.
+const GATHER: Duration = Duration::from_millis(20);
+/// The size of the pages of a new file, in bytes. Of pages of 4 KiB, which hold two events each, a quarter is empty.
+const PAGE_BYTES: u32 = 8 << 10;
+/// How much memory SQLite has for pages (negative: in KiB), and while it checks all of them.
+const CACHE: i32 = -2_000;
+const CHECK_CACHE: i32 = -128;
 /// How often a store that failed is tried again, and how often the age of rows is looked at.
 const RETRY: Duration = Duration::from_millis(100);
 const UPKEEP: Duration = Duration::from_secs(30);
@@ -153,6 +160,8 @@ pub struct Store {
     /// Kept for as long as the store lives: whoever has it writes.
     _lock: File,
     pending: Vec<PendingRow>,
+    /// When the first of them came.
+    gathers_since: Option<Instant>,
     /// What limits count. It changes before the events that tell of it, so the file never has an event without its count.
     allowances: Arc<Allowances>,
     previous: Option<(Id, u64, Chain)>,
@@ -184,6 +193,8 @@ struct StoreFile {
     counted: u64,
     /// Known from the first time that rows had to go.
     shares: Option<Shares>,
+    /// Whether it may have pages in memory, up to 2 MiB.
+    has_pages: bool,
 }
 
 impl Store {
@@ -205,6 +216,7 @@ impl Store {
             file: Some(file),
             _lock: lock,
             pending: Vec::new(),
+            gathers_since: None,
             allowances,
             previous: None,
             upkeep: Instant::now(),
@@ -232,7 +244,7 @@ impl Store {
         loop {
             match self.try_write() {
                 Ok(()) => {
-                    self.pending.clear();
+                    self.let_go();
                     if self.settings.blocks && self.health.failure().is_some() {
                         tracing::warn!("the ledger can be written again");
                     }
@@ -244,7 +256,7 @@ impl Store {
                     self.health.failed(&error);
                     self.file = None;
                     if !self.settings.blocks {
-                        self.pending.clear();
+                        self.let_go();
                         return Err(io::Error::other(error));
                     }
                     if is_new {
@@ -254,6 +266,12 @@ impl Store {
                 }
             }
         }
+    }
+
+    /// Nothing is pending any more.
+    fn let_go(&mut self) {
+        self.pending.clear();
+        self.gathers_since = None;
     }
 
     fn try_write(&mut self) -> Result<(), StoreError> {
@@ -300,6 +318,7 @@ impl Sink for Store {
             self.previous = Some((start, event.sequence, chain));
         }
         let line = String::from_utf8(line.to_owned()).map_err(io::Error::other)?;
+        self.gathers_since.get_or_insert_with(Instant::now);
         self.pending.push(PendingRow { event: event.clone(), line, before });
         if self.pending.len() as u64 >= BATCH { self.write_pending() } else { Ok(()) }
     }
@@ -308,11 +327,18 @@ impl Sink for Store {
         if self.pending.is_empty() && !self.is_behind() { Ok(()) } else { self.write_pending() }
     }
 
+    fn due(&self) -> Option<Instant> {
+        self.gathers_since.map(|since| since + GATHER)
+    }
+
     fn idle(&mut self) -> io::Result<()> {
         if self.is_behind() || self.health.failure().is_some() || self.upkeep.elapsed() >= UPKEEP {
             return self.write_pending();
         }
-        Ok(())
+        // The memory of a burst.
+        self.pending.shrink_to_fit();
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.shrink().map_err(io::Error::other)
     }
 
     /// Says in the file that the start has ended in order, and writes the WAL back.
@@ -359,7 +385,8 @@ impl StoreFile {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         // The WAL is written back by this store alone: closing would write it into a file that turned out to be damaged.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // Before the first table: so that the file can become smaller.
+        // Both before the first table; the second, so that the file can become smaller.
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         // In a rollback journal until the tables are there: their header is in the file itself, whatever becomes of a WAL.
         schema::migrate(&mut connection, path)?;
@@ -373,7 +400,8 @@ impl StoreFile {
         connection.pragma_update(None, "journal_size_limit", MOST_WAL.cast_signed())?;
         let metadata = fs::metadata(path).map_err(|error| StoreError::Open(path.to_owned(), error))?;
         let identity = (metadata.dev(), metadata.ino());
-        Ok(Self { connection, identity, length: metadata.len(), start: None, counted: 0, shares: None })
+        let length = metadata.len();
+        Ok(Self { connection, identity, length, start: None, counted: 0, shares: None, has_pages: true })
     }
 
     /// Checks that the path still names the file that is open, and that nobody truncated it.
@@ -389,25 +417,37 @@ impl StoreFile {
         }
     }
 
-    /// Checks every page.
+    /// Checks every page, each of which is looked at once: memory for few of them is enough.
     fn check_pages(&self) -> Result<(), StoreError> {
+        self.connection.pragma_update(None, "cache_size", CHECK_CACHE)?;
         let answer: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        self.connection.pragma_update(None, "cache_size", CACHE)?;
         if answer == "ok" { Ok(()) } else { Err(StoreError::Damaged(answer)) }
+    }
+
+    /// Gives the memory of its pages back: an idle gateway keeps none of a long ledger.
+    fn shrink(&mut self) -> Result<(), StoreError> {
+        if std::mem::take(&mut self.has_pages) {
+            self.connection.execute_batch("PRAGMA shrink_memory")?;
+        }
+        Ok(())
     }
 
     /// Writes events, and what limits count, in one transaction.
     fn write(&mut self, rows: &[PendingRow], allowances: &Allowances) -> Result<(), StoreError> {
+        self.has_pages = true;
         let transaction = self.connection.transaction()?;
-        let (mut start, mut added) = (self.start, Vec::new());
+        let (mut start, mut added, mut insert) = (self.start, Vec::new(), row::Insert::new(&transaction)?);
         for row in rows {
             if row.event.start.is_some() && row.event.start != start {
                 start = row.event.start;
                 row::insert_start(&transaction, &row.event)?;
             }
-            if row::insert(&transaction, row)? && self.shares.is_some() {
+            if insert.add(row)? && self.shares.is_some() {
                 added.push(&row.event);
             }
         }
+        drop(insert);
         let counted = spent::write(&transaction, allowances, self.counted)?;
         transaction.commit()?;
         (self.start, self.counted) = (start, counted);

@@ -19,7 +19,7 @@ use super::schema;
 /// How many rows are read at once, so that no reader holds an old state for long and keeps the WAL from being written back.
 const PAGE: i64 = 512;
 
-/// How many bytes of chosen rows are read at once.
+/// A page has no more rows once their lines have so many bytes.
 const PAGE_BYTES: usize = 256 << 10;
 
 /// The longest text that is read, in bytes, beyond which SQLite says that it is too large.
@@ -143,7 +143,9 @@ impl StoreLines {
         let all = "SELECT n, event FROM events WHERE n > ?1 ORDER BY n LIMIT ?2";
         let mut statement = self.connection.prepare_cached(all)?;
         let mut rows = statement.query(params![self.n, PAGE])?;
-        while let Some(row) = rows.next()? {
+        while self.page.len() < PAGE_BYTES
+            && let Some(row) = rows.next()?
+        {
             self.n = row.get(0)?;
             push(&mut self.page, row.get_ref(1)?);
         }
@@ -167,5 +169,41 @@ impl Read for StoreLines {
         buffer[..count].copy_from_slice(&rest[..count]);
         self.given += count;
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A ledger with so many lines of so many bytes.
+    pub(in crate::ledger::store) fn with_lines(count: u32, length: u32) -> (TempDir, PathBuf) {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("ledger.db");
+        let mut file = Connection::open(&path).unwrap();
+        schema::migrate(&mut file, &path).unwrap();
+        let all = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?1) \
+            INSERT INTO events (n, id, sequence, time, count, kind, direction, verdict, event) \
+            SELECT n, randomblob(16), n, n, 1, '', '', '', substr(hex(zeroblob(?2)), 1, ?2) FROM numbers";
+        assert_eq!(file.execute(all, params![count, length]).unwrap(), count as usize);
+        (place, path)
+    }
+
+    #[test]
+    fn long_lines_are_read_few_at_a_time() {
+        let (_place, path) = with_lines(40, 100 << 10);
+        let mut lines = StoreLines::open(&path).unwrap();
+        let (mut buffer, mut count) = (vec![0; 64 << 10], 0);
+        loop {
+            let read = lines.read(&mut buffer).unwrap();
+            assert!(lines.page.len() < PAGE_BYTES + (101 << 10), "{}", lines.page.len());
+            count += memchr::memchr_iter(b'\n', &buffer[..read]).count();
+            if read == 0 {
+                break;
+            }
+        }
+        assert_eq!(count, 40);
     }
 }

@@ -1,7 +1,7 @@
 //! One event as rows of the ledger.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{CachedStatement, Connection, params, params_from_iter};
 
 use super::{PendingRow, StoreError};
 use crate::event::{Chain, Event, Id};
@@ -111,30 +111,42 @@ fn integer(value: Option<u64>) -> ToSqlOutput<'static> {
     ToSqlOutput::Owned(value.map_or(Value::Null, |value| Value::Integer(number(value))))
 }
 
-/// Adds an event with its findings; one that is there already is left as it is, which the answer says.
-pub(super) fn insert(connection: &Connection, row: &PendingRow) -> Result<bool, StoreError> {
-    let PendingRow { event, line, before } = row;
-    let chains =
-        [blob(event.chain.as_ref().map(Chain::as_bytes)), blob(before.as_ref().map(Chain::as_bytes))];
-    let values = columns(event).into_iter().chain([text(Some(line))]).chain(chains);
-    let added = connection.prepare_cached(EVENT)?.execute(params_from_iter(values))?;
-    if added == 0 || event.dlp.is_empty() {
-        return Ok(added > 0);
+/// The statements that add events, prepared once for all of a transaction.
+pub(super) struct Insert<'c> {
+    connection: &'c Connection,
+    event: CachedStatement<'c>,
+}
+
+impl<'c> Insert<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Result<Self, StoreError> {
+        Ok(Self { connection, event: connection.prepare_cached(EVENT)? })
     }
-    let n = connection.last_insert_rowid();
-    for of in &event.dlp {
-        let role = of.role.as_deref();
-        connection.prepare_cached(FINDING)?.execute(params![
-            n,
-            of.detector,
-            of.kind,
-            of.confidence,
-            role,
-            of.location,
-            of.action
-        ])?;
+
+    /// Adds an event with its findings; one that is there already is left as it is, which the answer says.
+    pub(super) fn add(&mut self, row: &PendingRow) -> Result<bool, StoreError> {
+        let PendingRow { event, line, before } = row;
+        let chains =
+            [blob(event.chain.as_ref().map(Chain::as_bytes)), blob(before.as_ref().map(Chain::as_bytes))];
+        let values = columns(event).into_iter().chain([text(Some(line))]).chain(chains);
+        let added = self.event.execute(params_from_iter(values))?;
+        if added == 0 || event.dlp.is_empty() {
+            return Ok(added > 0);
+        }
+        let n = self.connection.last_insert_rowid();
+        for of in &event.dlp {
+            let role = of.role.as_deref();
+            self.connection.prepare_cached(FINDING)?.execute(params![
+                n,
+                of.detector,
+                of.kind,
+                of.confidence,
+                role,
+                of.location,
+                of.action
+            ])?;
+        }
+        Ok(true)
     }
-    Ok(true)
 }
 
 /// A number as SQLite has it; what is larger is the largest.

@@ -11,7 +11,10 @@ use crate::event::{Chain, Event, Id};
 use crate::ledger::verify::{Eviction, StartRow};
 
 /// How many rows are read at once, so that no reader holds an old state for long.
-const PAGE: i64 = 512;
+const PAGE: i64 = 64;
+
+/// A page has no more rows once their lines have so many bytes.
+const PAGE_BYTES: i64 = 128 << 10;
 
 /// How long the pages are checked. A reader that takes longer would keep the WAL from being written back.
 const PAGES_TIME: Duration = Duration::from_secs(5);
@@ -19,11 +22,21 @@ const PAGES_TIME: Duration = Duration::from_secs(5);
 /// The most starts and steps of retention that are read.
 const MOST_ROWS: i64 = 1_000_000;
 
-/// A ledger that is read row by row.
+/// A ledger that is read page by page.
 pub struct StoreRows {
     connection: Connection,
+    /// The last row of the pages so far.
     n: i64,
     chosen: String,
+}
+
+/// Rows that are read together: those behind one, as far as another.
+#[derive(Debug, Clone, Copy)]
+pub struct RowPage {
+    behind: i64,
+    last: i64,
+    /// How many there were.
+    rows: usize,
 }
 
 /// One row of `events`.
@@ -69,26 +82,46 @@ impl StoreRows {
     /// The file is no ledger, of a later version, altered or damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let columns = row::COLUMNS.join(", ");
-        let chosen =
-            format!("SELECT n, event, chain, before, {columns} FROM events WHERE n > ?1 ORDER BY n LIMIT ?2");
+        let chosen = format!(
+            "SELECT n, event, chain, before, {columns} FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n"
+        );
         Ok(Self { connection: read::open(path)?, n: i64::MIN, chosen })
     }
 
-    /// Gives the next rows. Returns whether there were some.
+    /// The next rows that may be read together; none where there are no more.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
-    pub fn next_page(&mut self, mut take: impl FnMut(&StoreRow<'_>)) -> Result<bool, StoreError> {
-        let before = self.n;
-        let mut statement = self.connection.prepare_cached(&self.chosen)?;
+    pub fn next_page(&mut self) -> Result<Option<RowPage>, StoreError> {
+        // Their lengths stand before the texts, which are not read.
+        let next = "SELECT n, octet_length(event) FROM events WHERE n > ?1 ORDER BY n LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(next)?;
         let mut rows = statement.query(params![self.n, PAGE])?;
-        while let Some(row) = rows.next()? {
+        let (behind, mut bytes, mut count) = (self.n, 0, 0);
+        while bytes < PAGE_BYTES
+            && let Some(row) = rows.next()?
+        {
             self.n = row.get(0)?;
+            bytes = bytes.saturating_add(row.get::<_, Option<i64>>(1)?.unwrap_or_default());
+            count += 1;
+        }
+        Ok((count > 0).then_some(RowPage { behind, last: self.n, rows: count }))
+    }
+
+    /// Reads the rows of a page that are there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn read<T>(&self, page: RowPage, take: impl Fn(&StoreRow<'_>) -> T) -> Result<Vec<T>, StoreError> {
+        let mut statement = self.connection.prepare_cached(&self.chosen)?;
+        let mut rows = statement.query(params![page.behind, page.last])?;
+        let mut taken = Vec::with_capacity(page.rows);
+        while let Some(row) = rows.next()? {
             let line = row.get_ref(1)?.as_str().ok();
             let (chain, before) = (chain(row.get_ref(2)?), chain(row.get_ref(3)?));
-            take(&StoreRow { n: self.n, line, before, chain, row });
+            taken.push(take(&StoreRow { n: row.get(0)?, line, before, chain, row }));
         }
-        Ok(self.n > before)
+        Ok(taken)
     }
 
     /// Reads what retention took away.
@@ -150,4 +183,25 @@ pub enum PagesCheck {
 
 fn chain(value: ValueRef<'_>) -> Option<Chain> {
     Some(Chain::from_bytes(value.as_blob().ok()?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::tests::with_lines;
+    use super::*;
+
+    #[test]
+    fn rows_with_long_lines_are_read_few_at_a_time() {
+        for (count, length, most) in [(700, 100, 64), (40, 100 << 10, 2), (8, 1 << 20, 1)] {
+            let (_place, path) = with_lines(count, length);
+            let mut rows = StoreRows::open(&path).unwrap();
+            let mut numbers = Vec::new();
+            while let Some(page) = rows.next_page().unwrap() {
+                let read = rows.read(page, |row| (row.n, row.line.map(str::len))).unwrap();
+                assert!(read.len() <= most, "{length}: {}", read.len());
+                numbers.extend(read);
+            }
+            assert!(numbers.into_iter().eq((1..=count).map(|n| (i64::from(n), Some(length as usize)))));
+        }
+    }
 }

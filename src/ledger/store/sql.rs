@@ -167,7 +167,7 @@ impl SqlFiller {
             row::insert_start(&self.connection, event)?;
         }
         let row = PendingRow { event: event.clone(), line: line.to_owned(), before: None };
-        row::insert(&self.connection, &row).map(|_| ())
+        row::Insert::new(&self.connection)?.add(&row).map(|_| ())
     }
 
     /// Ends with the last event.
