@@ -1,5 +1,10 @@
 //! The trait of a dialect: its requests, answers and refusals; one implementation per folder.
 
+use std::ops::Range;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use http::HeaderMap;
 
 use super::answer::Transcript;
@@ -7,7 +12,7 @@ use super::endpoint::Mount;
 use super::request::RequestEditor;
 use super::request::marks::Marks;
 use crate::call::{Denial, RequestFacts, Service};
-use crate::wire::json::Document;
+use crate::wire::json::{Document, Limits};
 use crate::wire::sse;
 
 /// A dialect.
@@ -29,6 +34,16 @@ pub trait Adapter: Sync {
     /// Whether the provider takes the body as its client made it alone, so that no text in it may be replaced.
     fn is_attested(&self, _head: &ModelRequestHead<'_>, _editor: &RequestEditor<'_>) -> bool {
         false
+    }
+
+    /// The request that a body carries in a coded text, as a count of tokens may; none where it carries none.
+    fn carried<'h>(
+        &self,
+        _head: &ModelRequestHead<'h>,
+        _body: &[u8],
+        _limits: Limits,
+    ) -> Option<(ModelRequestHead<'h>, CarriedBody)> {
+        None
     }
 
     /// How an answer with this content type is framed. `content_type` is in lower case, without parameters; empty
@@ -56,6 +71,24 @@ pub struct ModelRequestHead<'a> {
     pub query: Option<&'a str>,
     /// As the agent sent them, before a credential is attached.
     pub headers: &'a HeaderMap,
+}
+
+/// A body that another one carries, in base64 within a JSON string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarriedBody {
+    /// The string in the outer body, with its quotes.
+    pub at: Range<usize>,
+    pub body: Bytes,
+}
+
+impl CarriedBody {
+    /// Returns the outer body with this one in the place of what it carried.
+    pub fn replaced(&self, outer: &[u8], inner: &[u8]) -> Vec<u8> {
+        let coded = BASE64_STANDARD.encode(inner);
+        let before = outer.get(..self.at.start).unwrap_or_default();
+        let after = outer.get(self.at.end..).unwrap_or_default();
+        [before, b"\"", coded.as_bytes(), b"\"", after].concat()
+    }
 }
 
 /// How an answer's body is cut into parts that are JSON.

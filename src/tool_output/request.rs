@@ -7,6 +7,7 @@ use super::Shortening;
 use super::conversations::Conversations;
 use super::plan::{self, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
+use crate::name::gateway::READ_EVIDENCE;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
 use crate::provider::request::marks::MarkedCall;
@@ -70,9 +71,6 @@ pub fn planned<S: Settings>(
     let place = |text: &str| places.map(|places| places.place(text)).unwrap_or_default();
     Some(plan::plan(&results, settings.shortening(), !found.may_forget, place))
 }
-
-/// The tool by which agents read evidence at the gateway's own door.
-pub const READ_EVIDENCE: &str = "read_evidence";
 
 /// What the settings say of a result, by its call's name alone.
 fn of_call<'d>(

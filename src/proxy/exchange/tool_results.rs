@@ -13,6 +13,7 @@ use super::record::Record;
 use crate::digest::sha256_hex;
 use crate::event::{Extent, Transform};
 use crate::evidence::{Evidence, EvidenceId};
+use crate::provider::adapter::ModelRequestHead;
 use crate::proxy::Gateway;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::snapshot::Snapshot;
@@ -71,6 +72,21 @@ pub(super) async fn shorten(
     if asked.facts.is_attested {
         return None;
     }
+    let Some((head, carried)) = asked.adapter.carried(&asked.asked(), body, snapshot.json_limits()) else {
+        return shorten_body(gateway, snapshot, (asked, asked.asked()), body).await;
+    };
+    let shortened = shorten_body(gateway, snapshot, (asked, head), &carried.body).await?;
+    let edited = shortened.body.map(|inner| carried.replaced(body, &inner).into());
+    Some(ShortenedRequest { body: edited, ..shortened })
+}
+
+/// The same for a body and the head by which it is read.
+async fn shorten_body(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    asked: (&ModelRequest, ModelRequestHead<'_>),
+    body: &Bytes,
+) -> Option<ShortenedRequest> {
     let evidence = snapshot.evidence.as_ref();
     let edits = planned(gateway, snapshot, asked, body)?;
     let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
@@ -103,11 +119,11 @@ const NO_EVIDENCE: &str = "no-evidence";
 fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    asked: &ModelRequest,
+    (asked, head): (&ModelRequest, ModelRequestHead<'_>),
     body: &Bytes,
 ) -> Option<Vec<PlannedEdit>> {
     let policy = snapshot.policy();
-    let (adapter, head, limits) = (asked.adapter, asked.asked(), snapshot.json_limits());
+    let (adapter, limits) = (asked.adapter, snapshot.json_limits());
     let asked = AskedRequest { adapter, head, body, limits, terms: &**policy };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let conversations = &gateway.shortened.conversations;
