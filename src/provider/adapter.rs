@@ -12,7 +12,7 @@ use super::endpoint::Mount;
 use super::request::RequestEditor;
 use super::request::marks::Marks;
 use crate::call::{Denial, RequestFacts, Service};
-use crate::wire::json::{Document, Limits};
+use crate::wire::json::{Document, Limits, Value};
 use crate::wire::sse;
 
 /// A dialect.
@@ -30,6 +30,9 @@ pub trait Adapter: Sync {
 
     /// Marks the parts of a request's body by whose text they are, and which of them are no text.
     fn mark<'d>(&self, head: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>);
+
+    /// Marks the calls that a message of a WebSocket's answer has whole.
+    fn mark_answer<'d>(&self, _message: Value<'d>, _marks: &mut Marks<'d>) {}
 
     /// Whether the provider takes the body as its client made it alone, so that no text in it may be replaced.
     fn is_attested(&self, _head: &ModelRequestHead<'_>, _editor: &RequestEditor<'_>) -> bool {

@@ -66,7 +66,7 @@ fn sent(
     let headers = HeaderMap::new();
     let head = ModelRequestHead { service, path, query: None, headers: &headers };
     let adapter = crate::provider::adapter(dialect);
-    let asked = AskedRequest { adapter, head, body, limits: Limits::default(), terms: &Open };
+    let asked = AskedRequest { adapter, head, body, limits: Limits::default(), terms: &Open, heard: None };
     let edits = planned(&asked, conversations, current, Some(&Kept), Instant::now()).unwrap_or_default();
     let changes: Vec<_> = edits
         .iter()

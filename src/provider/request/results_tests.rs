@@ -15,7 +15,7 @@ fn with<T>(dialect: Dialect, api: Api, path: &str, body: &str, see: impl FnOnce(
     let headers = HeaderMap::new();
     let head = ModelRequestHead { service, path, query: None, headers: &headers };
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    see(ToolResults::find(crate::provider::adapter(dialect), &head, &document, &Open))
+    see(ToolResults::find(crate::provider::adapter(dialect), &head, &document, &Open, &[]))
 }
 
 fn found(dialect: Dialect, api: Api, path: &str, body: &str) -> Found {

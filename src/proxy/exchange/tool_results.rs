@@ -19,6 +19,7 @@ use crate::proxy::body::request::RequestBody;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
+use crate::tool_output::heard::Heard;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
 use crate::tool_output::request::{self, AskedRequest, Places};
 use crate::tool_output::{Shortened, TOKEN};
@@ -45,7 +46,7 @@ impl Exchange<'_> {
         if !is_asked(gateway, &self.snapshot) {
             return;
         }
-        let shortened = Box::pin(shorten(gateway, &self.snapshot, model_request, &before)).await;
+        let shortened = Box::pin(shorten(gateway, &self.snapshot, (model_request, None), &before)).await;
         let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
         record.results_shortened(told, sum);
         if let Some(edited) = edited {
@@ -62,20 +63,34 @@ pub(super) fn is_asked(gateway: &Gateway, snapshot: &Snapshot) -> bool {
     !gateway.shortened.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
 }
 
-/// Shortens the results of a request; none where there is nothing to say.
-pub(super) async fn shorten(
+/// Hears a message of a provider's WebSocket.
+pub(super) fn hear(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
+    message: &Bytes,
+    heard: &Heard,
+) {
+    if is_asked(gateway, snapshot) {
+        let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
+        heard.hear(asked.adapter, message, snapshot.json_limits(), places);
+    }
+}
+
+/// Shortens the results of a request; none where there is nothing to say. `heard`: what its WebSocket has said.
+pub(super) async fn shorten(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    (asked, heard): (&ModelRequest, Option<&Heard>),
     body: &Bytes,
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
     let Some((head, carried)) = asked.adapter.carried(&asked.asked(), body, snapshot.json_limits()) else {
-        return shorten_body(gateway, snapshot, (asked, asked.asked()), body).await;
+        return shorten_body(gateway, snapshot, (asked, asked.asked(), heard), body).await;
     };
-    let shortened = shorten_body(gateway, snapshot, (asked, head), &carried.body).await?;
+    let shortened = shorten_body(gateway, snapshot, (asked, head, heard), &carried.body).await?;
     let edited = shortened.body.map(|inner| carried.replaced(body, &inner).into());
     Some(ShortenedRequest { body: edited, ..shortened })
 }
@@ -84,7 +99,7 @@ pub(super) async fn shorten(
 async fn shorten_body(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    asked: (&ModelRequest, ModelRequestHead<'_>),
+    asked: (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
     body: &Bytes,
 ) -> Option<ShortenedRequest> {
     let evidence = snapshot.evidence.as_ref();
@@ -119,12 +134,12 @@ const NO_EVIDENCE: &str = "no-evidence";
 fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    (asked, head): (&ModelRequest, ModelRequestHead<'_>),
+    (asked, head, heard): (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
     body: &Bytes,
 ) -> Option<Vec<PlannedEdit>> {
     let policy = snapshot.policy();
     let (adapter, limits) = (asked.adapter, snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, limits, terms: &**policy };
+    let asked = AskedRequest { adapter, head, body, limits, terms: &**policy, heard };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let conversations = &gateway.shortened.conversations;
     request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())
