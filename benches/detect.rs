@@ -186,8 +186,9 @@ const TURNS: usize = BYTES / FEW;
 fn next_turn(bencher: Bencher<'_, '_>, is_searched: bool) {
     const MESSAGES: Service =
         Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-    let (policy, headers) = (policy(), http::HeaderMap::new());
-    let head = ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, headers: &headers };
+    let policy = policy();
+    let head =
+        ModelRequestHead { service: MESSAGES, path: "/v1/messages", query: None, is_subscription: false };
     let host = Host::parse("api.anthropic.com").unwrap();
     let (search, clean, blocked) = (terms(true), Arc::new(CleanTexts::default()), BlockedCalls::new(1));
     let read = |document: &Document<'_>| {

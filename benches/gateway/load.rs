@@ -49,7 +49,7 @@ static AGENT_TURNS: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
         let messages = asked["messages"].to_string();
         streaming(TURN_MODEL, &messages[1..messages.len() - 1])
     };
-    TURNS_SO_FAR.iter().map(turn).collect()
+    READING.iter().map(turn).collect()
 });
 
 /// A request for a stream, with the model in front and these messages.
@@ -197,7 +197,7 @@ impl Worker {
                 }
             }
             Load::AgentTurns => {
-                workers.spawn(self.clone().agent_turns());
+                workers.spawn(self.clone().converse(&AGENT_TURNS));
             }
             Load::Down { name } => {
                 workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
@@ -288,18 +288,6 @@ impl Worker {
                 self.tally.items.fetch_add((latencies.len() - before) as u64, Ordering::Relaxed);
             };
             read(answer.into_body(), counted).await;
-        }
-    }
-
-    async fn agent_turns(self) {
-        let mut sender = self.client.open(self.way, MODEL, false).await;
-        for turn in (0..TURNS).cycle() {
-            let begun = Instant::now();
-            let asked = Body::text(AGENT_TURNS[turn].clone());
-            let answer = sender.send(MODEL, "/v1/messages", asked).await;
-            assert!(answer.status().is_success(), "{}", answer.status());
-            read(answer.into_body(), |_| ()).await;
-            self.done(begun);
         }
     }
 

@@ -109,15 +109,7 @@ class Responses:
         }
         if call:
             item = self._called(asked, call, number)
-        response = {
-            "id": f"resp_standin{number:02}", "object": "response", "created_at": 1700000000, "model": asked["model"], "status": "completed",
-            "output": [item], "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
-            "temperature": 1, "top_p": 1, "tool_choice": "auto", "tools": [],
-            "usage": {
-                "input_tokens": 12, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 8,
-                "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 20,
-            },
-        }
+        response = self._response(asked, f"resp_standin{number:02}", [item])
         if not asked.get("stream"):
             return JSON, json.dumps(response)
         written = [
@@ -127,6 +119,26 @@ class Responses:
             {"type": "response.completed", "response": response},
         ]
         return SSE, events([{**event, "sequence_number": place} for place, event in enumerate(written)])
+
+    def silent(self, asked):
+        """The events of a response in which nothing is said: Codex begins a WebSocket so."""
+        response = self._response(asked, "resp_standin_begin", [])
+        written = [
+            {"type": "response.created", "response": {**response, "status": "in_progress", "usage": None}},
+            {"type": "response.completed", "response": response},
+        ]
+        return [{**event, "sequence_number": place} for place, event in enumerate(written)]
+
+    def _response(self, asked, name, output):
+        return {
+            "id": name, "object": "response", "created_at": 1700000000, "model": asked["model"], "status": "completed",
+            "output": output, "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
+            "temperature": 1, "top_p": 1, "tool_choice": "auto", "tools": [],
+            "usage": {
+                "input_tokens": 12, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 8,
+                "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 20,
+            },
+        }
 
     def _called(self, asked, call, number):
         head = {"id": f"ctc_standin{number:02}", "call_id": f"call_standin{number:02}", "status": "completed"}

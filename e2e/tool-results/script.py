@@ -14,8 +14,9 @@ OWN_FILE = re.compile(r"[Ff]ull output (?:saved to|see): (\S+)")
 class Script:
     """The script of one run. It is a function of the results so far, so that a request that is sent twice is answered alike."""
 
-    def __init__(self, task):
-        self.task = task
+    def __init__(self, task, between=None):
+        """`between` are commands that follow those of turns, by the turns' numbers."""
+        self.task, self.between = task, between or {}
 
     def next(self, results):
         """The call behind these results; none at the end."""
@@ -36,7 +37,8 @@ class Script:
             if untried:
                 return untried[0]
         followed = sum(call is not None and call.argument.startswith("echo turn-") for call in calls)
-        return Call("shell", f"echo turn-{followed + 1}") if followed < self.task.turns else None
+        turn = followed + 1
+        return Call("shell", f"echo turn-{turn}{self.between.get(turn, '')}") if followed < self.task.turns else None
 
     def has_needed(self, results):
         """Whether the line that the task is about stands in a result."""

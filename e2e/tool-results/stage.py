@@ -3,16 +3,19 @@
 import json
 import os
 import shutil
+import socket
 from contextlib import ExitStack
 
 from authority import Authority
 from commands import output
 from gateway_process import GatewayProcess
 from script import Script
-from standin import DIALECTS, StandIn
+from standin import DIALECTS, INTERRUPT, StandIn
 
 # Without `toolOutputs`; with it, and evidence by its path; with it, and evidence at the gateway's own name.
 PLAIN, CUT, URL = "without", "with", "by URL"
+# With it, in a gateway that gets another policy and is killed in the middle of a task.
+INTERRUPTED = "interrupted"
 # Settings of compression, as the policy of the second gateway has them.
 COMPRESS = {
     "above": {"lines": 400, "tokens": 6000},
@@ -20,6 +23,8 @@ COMPRESS = {
     "tail": {"lines": 120, "tokens": 2400},
     "diagnostics": 40,
 }
+# Other settings, by which the same text becomes another one.
+OTHER = COMPRESS | {"head": {"lines": 20, "tokens": 600}, "diagnostics": 0}
 
 
 class Stage:
@@ -35,7 +40,7 @@ class Stage:
             names = [f"DNS:{host}" for host in DIALECTS]
             self.standin = started.enter_context(StandIn(*authority.issue("leaf", "/CN=stand-in", names, "serverAuth")))
             self.gateways = {}
-            for way in (PLAIN, CUT, URL):
+            for way in (PLAIN, CUT, URL, INTERRUPTED):
                 self.gateways[way] = self._gateway(way, authority)
                 started.callback(self.gateways[way].stop)
                 self.gateways[way].start()
@@ -60,7 +65,34 @@ class Stage:
         files = sorted((self.gateways[way].directory / "evidence").glob("*.txt"), key=lambda file: file.stat().st_mtime_ns)
         return [file.read_text() for file in files]
 
-    def run(self, agent, task, way):
+    def run_over_websocket(self, agent, task, way):
+        """As `run`, with a provider that speaks WebSocket, and how many messages came over one."""
+        self.standin.speaks_websocket, self.standin.messages = True, 0
+        try:
+            return *self.run(agent, task, way), self.standin.messages
+        finally:
+            self.standin.speaks_websocket = False
+
+    def run_interrupted(self, agent, task):
+        """As `run`, by a gateway that gets another policy behind the second turn, and is killed and started behind the fourth."""
+        gateway, self.interrupts = self.gateways[INTERRUPTED], []
+
+        def interrupt(word):
+            if word == "policy":
+                gateway.apply(policy(True, OTHER))
+            else:
+                gateway.process.kill()
+                gateway.process.wait()
+                # What conversations began with is what the gateway starts with.
+                gateway.policy.write_text(policy(True))
+                gateway.start()
+            self.interrupts.append(word)
+
+        self.standin.interrupt = interrupt
+        asks = f"; curl -sk --noproxy '*' https://{self.standin.address}{INTERRUPT}"
+        return self.run(agent, task, INTERRUPTED, {2: f"{asks}policy", 4: f"{asks}end"})
+
+    def run(self, agent, task, way, between=None):
         """What an agent said in a task, and the turns that the stand-in received meanwhile."""
         home = self.directory / "home"
         shutil.rmtree(home, ignore_errors=True)
@@ -68,7 +100,7 @@ class Stage:
         agent.prepare(home)
         # Codex runs commands in a login shell, which makes a search path of its own.
         (home / ".bash_profile").write_text(f"export PATH='{self._path()}'\n")
-        self.standin.play(Script(task))
+        self.standin.play(Script(task, between))
         program = self.tools.agents.modules / ".bin" / agent.command[0]
         place = self.project(task)
         code, printed, errors = output([program, *agent.command[1:]], env=self._environment(agent, home, way), cwd=place)
@@ -101,20 +133,31 @@ class Stage:
         cuts = way != PLAIN and self.compares
         (directory / "evidence").mkdir()
         evidence = {"directory": str(directory / "evidence")}
-        if way == CUT:
+        if way in (CUT, INTERRUPTED):
             evidence["agentPath"] = evidence["directory"]
         more = {"evidence": evidence} if cuts else {}
-        gateway.configure(policy(cuts), {"explicit": {"address": "127.0.0.1:0"}}, reach, **more)
+        # One that starts again is found where it was.
+        address = free_address() if way == INTERRUPTED else "127.0.0.1:0"
+        gateway.configure(policy(cuts), {"explicit": {"address": address}}, reach, **more)
         return gateway
 
 
-def policy(cuts):
+def free_address():
+    """An address of this machine at which nobody listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def policy(cuts, compress=None):
     """What agents may do, with `toolOutputs` or without."""
     spec = {
         "podSelector": {},
         "destinations": [{"name": host.split(".")[1], "hosts": [host], "action": "Inspect"} for host in DIALECTS],
+        # Over a WebSocket the provider has what came before.
+        "providerState": "Allow",
     }
     if cuts:
-        spec["toolOutputs"] = {"of": [{"kind": "Shell"}], "compress": COMPRESS}
+        spec["toolOutputs"] = {"of": [{"kind": "Shell"}], "compress": compress or COMPRESS}
     metadata = {"name": "agents", "namespace": "e2e"}
     return json.dumps({"apiVersion": "postern.dev/v1alpha1", "kind": "EgressPolicy", "metadata": metadata, "spec": spec})  # JSON is YAML.

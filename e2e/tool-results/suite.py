@@ -27,6 +27,8 @@ from tasks import TASKS
 FEW = {"subscription": 2}
 # The tasks whose evidence is fetched from the gateway's own name, too.
 BY_URL = ("cat of a table, a row of 700", "a service's log, an order", "go test, its message, status masked")
+# The tasks in which the gateway gets another policy, and is killed and started.
+INTERRUPTED = ("a service's log with a traceback", "find, 600 files, one of them")
 # Kinds whose outputs are equal each time.
 STEADY = ("data", "history", "listing", "log")
 
@@ -46,6 +48,12 @@ def steps(options, stage):
         for task in tasks:
             if task.name in BY_URL and name not in FEW:
                 yield Step(f"{AGENTS[name].name}: {task.name}, by URL", partial(examine_url, AGENTS[name], task))
+        for task in tasks:
+            if task.name in BY_URL and name == "codex" and not options.plain:
+                yield Step(f"{AGENTS[name].name}: {task.name}, over WebSocket", partial(examine_websocket, AGENTS[name], task))
+        for task in tasks:
+            if task.name in INTERRUPTED and name not in FEW and not options.plain:
+                yield Step(f"{AGENTS[name].name}: {task.name}, interrupted", partial(examine_interrupted, AGENTS[name], task))
 
 
 def recorded(stage, step):
@@ -68,6 +76,29 @@ def examine_url(agent, task, stage, step):
     after, _ = measure(agent, task, URL, stage, step)
     step.notes = [f"{after.tokens} tokens in {after.turns} turns; {after.reached}"]
     step.check("what is needed can be reached", after.reached != "never", after)
+
+
+def examine_websocket(agent, task, stage, step):
+    status, said, seen, messages = stage.run_over_websocket(agent, task, CUT)
+    one = measured(agent, task, "over WebSocket", status, seen)
+    step.notes = [f"{messages} messages, {one.turns} turns; {one.reached}"]
+    step.check("it comes to its end", one.ended, (status, one, said[-1500:]))
+    step.check("every turn is a message", messages >= one.turns > 1, (messages, one))
+    step.check("the result is cut", one.cut, one)
+    step.check("what is needed can be reached", one.reached != "never", one)
+
+
+def examine_interrupted(agent, task, stage, step):
+    status, said, seen = stage.run_interrupted(agent, task)
+    turns = [body for body, _ in seen]
+    one = measured(agent, task, "interrupted", status, seen)
+    step.notes = [f"{one.turns} turns; {one.reached}"]
+    step.check("it comes to its end", one.ended, (status, one, said[-1500:]))
+    step.check("another policy, then an end", stage.interrupts == ["policy", "end"], stage.interrupts)
+    results = {DIALECTS[agent.host].results(turn)[0] for turn in turns[1:]}
+    step.check("the first result stays the same", one.cut and len(results) == 1, (one, len(results)))
+    step.check("no miss of a cache", one.misses == 0, one)
+    step.check("a changed result would be one", changed_misses(agent, turns) > 0, one)
 
 
 def measure(agent, task, way, stage, step):

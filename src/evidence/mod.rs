@@ -113,13 +113,12 @@ pub struct Evidence {
 
 /// The way to the thread of one directory, which ends with the last of these.
 struct Store {
-    directory: PathBuf,
     jobs: SyncSender<Job>,
     shared: Arc<Mutex<Shared>>,
     backlog: Arc<Backlog>,
     /// A task was not done in time, and nothing has come of it since.
     is_late: AtomicBool,
-    refused: Arc<Mutex<Refused>>,
+    refused: Mutex<Refused>,
     names: KnownNames,
 }
 
@@ -129,10 +128,6 @@ impl Evidence {
     /// # Errors
     /// No thread can be started.
     pub fn open(terms: &EvidenceTerms, metrics: Arc<Metrics>) -> io::Result<Self> {
-        Self::start(terms, metrics, Arc::default())
-    }
-
-    fn start(terms: &EvidenceTerms, metrics: Arc<Metrics>, refused: Arc<Mutex<Refused>>) -> io::Result<Self> {
         let (jobs, queue) = mpsc::sync_channel(MOST_JOBS);
         let shared = Shared { index: Index::default(), retention: retention(terms), is_listed: false };
         let shared = Arc::new(Mutex::new(shared));
@@ -140,12 +135,11 @@ impl Evidence {
             Keeper { path: terms.directory.clone(), shared: Arc::clone(&shared), metrics, has_failed: false };
         std::thread::Builder::new().name("evidence".to_owned()).spawn(move || keeper.run(&queue))?;
         let store = Store {
-            directory: terms.directory.clone(),
             jobs,
             shared,
             backlog: Arc::default(),
             is_late: AtomicBool::new(false),
-            refused,
+            refused: Mutex::default(),
             names: KnownNames::default(),
         };
         Ok(Self::over(Arc::new(store), terms))
@@ -159,16 +153,11 @@ impl Evidence {
         }
     }
 
-    /// The same texts on other terms. Another directory is begun anew, but what could not be kept stays so.
-    ///
-    /// # Errors
-    /// No thread can be started.
-    pub fn on(&self, terms: &EvidenceTerms, metrics: Arc<Metrics>) -> io::Result<Self> {
-        if self.store.directory != terms.directory {
-            return Self::start(terms, metrics, Arc::clone(&self.store.refused));
-        }
+    /// The same texts on other terms; the directory stays.
+    #[must_use]
+    pub fn on(&self, terms: &EvidenceTerms) -> Self {
         lock(&self.store.shared).retention = retention(terms);
-        Ok(Self::over(Arc::clone(&self.store), terms))
+        Self::over(Arc::clone(&self.store), terms)
     }
 
     /// Keeps these texts, each under its own name; what is there already is touched. A text that cannot be kept is not

@@ -216,8 +216,8 @@ async fn what_could_not_be_kept_once_is_never_kept() {
 
     fs::remove_dir_all(&directory).unwrap();
     assert_eq!(keep(&evidence, &["while it runs"]).await, [Err(NotKept::NoDirectory)]);
-    let elsewhere = tempfile::tempdir().unwrap();
-    let evidence = evidence.on(&terms(elsewhere.path()), Arc::new(Metrics::new().unwrap())).unwrap();
+    fs::create_dir(&directory).unwrap();
+    let evidence = evidence.on(&terms(&directory));
     let outcomes = keep(&evidence, &["early", "while it runs", "other"]).await;
     assert_eq!(outcomes, [Err(NotKept::NoDirectory), Err(NotKept::NoDirectory), Ok(())]);
 }
@@ -258,7 +258,7 @@ async fn what_was_touched_too_long_ago_goes_also_when_the_settings_change() {
     assert!(!file(place.path(), "old").exists() && file(place.path(), "young").exists());
 
     let smaller = EvidenceTerms { max_bytes: 4_096, ..terms(place.path()) };
-    let evidence = evidence.on(&smaller, Arc::new(Metrics::new().unwrap())).unwrap();
+    let evidence = evidence.on(&smaller);
     keep(&evidence, &["newest"]).await;
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
 }
@@ -268,12 +268,11 @@ fn hung(directory: &Path) -> (Evidence, Receiver<Job>) {
     let (jobs, queue) = mpsc::sync_channel(MOST_JOBS);
     let shared = Shared { index: Index::default(), retention: retention(&terms(directory)), is_listed: true };
     let store = Store {
-        directory: directory.to_owned(),
         jobs,
         shared: Arc::new(Mutex::new(shared)),
         backlog: Arc::default(),
         is_late: AtomicBool::new(false),
-        refused: Arc::default(),
+        refused: Mutex::default(),
         names: KnownNames::default(),
     };
     (Evidence::over(Arc::new(store), &terms(directory)), queue)

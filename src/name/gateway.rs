@@ -11,6 +11,9 @@ pub const WHY: &str = "http://postern.internal/why/";
 /// Where it serves the texts that were cut out of requests, before the id of one.
 pub const EVIDENCE: &str = "http://postern.internal/evidence/";
 
+/// The tool of the gateway by which agents read them.
+pub const READ_EVIDENCE: &str = "read_evidence";
+
 /// Where a listener that stands for one upstream serves the same, before a path; the upstream never has it.
 pub const BELOW: &str = "/.postern/";
 

@@ -1,11 +1,17 @@
 //! The trait of a dialect: its requests, answers and refusals; one implementation per folder.
 
+use std::ops::Range;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+
 use super::answer::Transcript;
 use super::endpoint::Mount;
 use super::request::RequestEditor;
 use super::request::marks::Marks;
 use crate::call::{Denial, RequestFacts, Service};
-use crate::wire::json::Document;
+use crate::wire::json::{Document, Limits, Value};
 use crate::wire::sse;
 
 /// A dialect.
@@ -24,9 +30,22 @@ pub trait Adapter: Sync {
     /// Marks the parts of a request's body by whose text they are, and which of them are no text.
     fn mark<'d>(&self, head: &ModelRequestHead<'_>, editor: &RequestEditor<'d>, marks: &mut Marks<'d>);
 
+    /// Marks the calls that a message of a WebSocket's answer has whole.
+    fn mark_answer<'d>(&self, _message: Value<'d>, _marks: &mut Marks<'d>) {}
+
     /// Whether the provider takes the body as its client made it alone, so that no text in it may be replaced.
     fn is_attested(&self, _head: &ModelRequestHead<'_>, _editor: &RequestEditor<'_>) -> bool {
         false
+    }
+
+    /// The request that a body carries in a coded text, as a count of tokens may; none where it carries none.
+    fn carried<'h>(
+        &self,
+        _head: &ModelRequestHead<'h>,
+        _body: &[u8],
+        _limits: Limits,
+    ) -> Option<(ModelRequestHead<'h>, CarriedBody)> {
+        None
     }
 
     /// How an answer with this content type is framed. `content_type` is in lower case, without parameters; empty
@@ -54,6 +73,24 @@ pub struct ModelRequestHead<'a> {
     pub query: Option<&'a str>,
     /// Whether the agent's login is that of a person's subscription ([`super::is_subscription`]).
     pub is_subscription: bool,
+}
+
+/// A body that another one carries, in base64 within a JSON string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CarriedBody {
+    /// The string in the outer body, with its quotes.
+    pub at: Range<usize>,
+    pub body: Bytes,
+}
+
+impl CarriedBody {
+    /// Returns the outer body with this one in the place of what it carried.
+    pub fn replaced(&self, outer: &[u8], inner: &[u8]) -> Vec<u8> {
+        let coded = BASE64_STANDARD.encode(inner);
+        let before = outer.get(..self.at.start).unwrap_or_default();
+        let after = outer.get(self.at.end..).unwrap_or_default();
+        [before, b"\"", coded.as_bytes(), b"\"", after].concat()
+    }
 }
 
 /// How an answer's body is cut into parts that are JSON.

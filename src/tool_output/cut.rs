@@ -29,6 +29,10 @@ pub struct Cut<'t> {
     lines_out: usize,
     /// Whether a line is left out in part.
     in_part: bool,
+    /// The line in which the end begins that is left, from 1.
+    tail_line: usize,
+    /// Whether it begins within that line.
+    tail_in_part: bool,
     /// The lines in the middle that look like diagnostics, with their numbers from 1.
     diagnostics: Vec<(usize, &'t str)>,
     /// Whether there may be more of them than are shown.
@@ -63,6 +67,8 @@ impl<'t> Cut<'t> {
             lines,
             lines_out: lines.saturating_sub(head.lines + tail.lines),
             in_part,
+            tail_line: lines.saturating_sub(tail.lines) + usize::from(!tail.in_part),
+            tail_in_part: tail.in_part,
             diagnostics: Vec::new(),
             may_have_more: false,
         };
@@ -97,6 +103,9 @@ impl<'t> Cut<'t> {
             left.push_str(&format!("{at}: {}", shown(line)));
             left.push_str(if line.len() > LONGEST_SHOWN { "…\n" } else { "\n" });
         }
+        if !self.diagnostics.is_empty() && !after.is_empty() {
+            left.push_str(&self.tail_marker());
+        }
         left.push_str(after);
         (left.len() <= self.text.len() / 100 * MOST_LEFT).then_some(left)
     }
@@ -118,6 +127,12 @@ impl<'t> Cut<'t> {
             marker.push_str(if self.may_have_more { ", and there may be more:\n" } else { ":\n" });
         }
         marker
+    }
+
+    /// Keeps the end apart from diagnostics, which are not its neighbours: a line below an error would be read as its cause.
+    fn tail_marker(&self) -> String {
+        let from = if self.tail_in_part { "From within" } else { "From" };
+        format!("{PREFIX}{from} line {} on:\n", number(self.tail_line))
     }
 
     pub fn note(&self) -> CutNote {

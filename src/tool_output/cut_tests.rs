@@ -37,6 +37,7 @@ fn the_middle_becomes_a_marker_with_the_lines_that_look_like_diagnostics() {
          [postern] Of these, lines that look like diagnostics:\n\
          40: src/main.rs:12:5: error[E0308]: mismatched types\n\
          400: error: could not compile `app` (bin \"app\") due to 1 previous error\n\
+         [postern] From line 496 on:\n\
          line 496\nline 497\nline 498\nline 499\nline 500\n"
     );
     assert_eq!(cut.note(), CutNote { lines: 500, lines_out: 492, diagnostics: 2 });
@@ -69,6 +70,19 @@ fn a_long_line_behind_short_ones_is_left_in_part() {
     let left = Cut::of(&text, &bounds()).unwrap().write("x").unwrap();
     let marker = "[postern] 1 of 3 lines (49 KB) left out, long ones in part. All of it: x\n";
     assert_eq!(left, format!("short\n{}\n{marker}{}\nshort\n", "y".repeat(594), "y".repeat(893)));
+}
+
+#[test]
+fn behind_diagnostics_the_end_says_in_which_line_it_begins() {
+    let ends = |end: &str| {
+        let text = format!("{}error: of the middle\n{}{end}", numbered(300), numbered(1_300));
+        Cut::of(&text, &bounds()).unwrap().write("x").unwrap()
+    };
+    assert!(ends("").contains("301: error: of the middle\n[postern] From line 1,597 on:\nline 1296\n"));
+    let long = ends(&"y".repeat(9_000));
+    assert!(long.contains("\n[postern] From within line 1,602 on:\nyyy"), "{long}");
+    let none = Cut::of(&numbered(500), &bounds()).unwrap().write("x").unwrap();
+    assert!(!none.contains("From line"), "{none}");
 }
 
 #[test]
@@ -126,6 +140,9 @@ proptest! {
         for (number, line) in &cut.diagnostics {
             prop_assert_eq!(all[number - 1].strip_suffix('\r').unwrap_or(all[number - 1]), *line);
         }
+        let lines_before = text[..cut.middle.end].matches('\n').count();
+        let is_within = !text[..cut.middle.end].ends_with('\n');
+        prop_assert_eq!((cut.tail_line, cut.tail_in_part), (lines_before + 1, is_within));
         let whole = text[..cut.middle.start].matches('\n').count() + lines(&text[cut.middle.end..]);
         prop_assert!(cut.in_part || cut.lines - cut.lines_out == whole);
     }

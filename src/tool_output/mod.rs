@@ -9,6 +9,7 @@ pub mod conversations;
 pub mod cut;
 pub mod cut_by_agent;
 pub mod diagnostics;
+pub mod heard;
 pub mod plan;
 pub mod request;
 mod units;

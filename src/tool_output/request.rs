@@ -5,8 +5,10 @@ use std::time::Instant;
 
 use super::Shortening;
 use super::conversations::Conversations;
+use super::heard::Heard;
 use super::plan::{self, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
+use crate::name::gateway::READ_EVIDENCE;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
 use crate::provider::request::marks::MarkedCall;
@@ -43,6 +45,8 @@ pub struct AskedRequest<'a> {
     pub limits: Limits,
     /// It decides nothing here.
     pub terms: &'a dyn Terms,
+    /// What was said before on the WebSocket on which it came.
+    pub heard: Option<&'a Heard>,
 }
 
 /// Plans the edits of a request; none where it cannot be read, or its conversation is not edited. `current`: the settings in
@@ -55,8 +59,10 @@ pub fn planned<S: Settings>(
     now: Instant,
 ) -> Option<Vec<PlannedEdit>> {
     let document = Document::parse_known(asked.body, asked.limits, asked.known).ok()?;
-    let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms);
-    let settings = conversations.settings(found.opening, !found.is_empty(), current, now)?;
+    let calls = asked.heard.map(Heard::calls).unwrap_or_default();
+    let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms, &calls);
+    let opening = asked.heard.map_or(found.opening, |heard| heard.opening(&found));
+    let settings = conversations.settings(opening, !found.is_empty(), current, now)?;
     let results = found.iter().map(|(result, call)| {
         let nothing = ResultText {
             value: result.text,
@@ -66,15 +72,21 @@ pub fn planned<S: Settings>(
             reads_evidence: false,
             called: None,
         };
-        call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, &*settings, places))
+        let mut text =
+            call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, &*settings, places));
+        text.reads_evidence |= text.is_cut && found.is_known_to_read_evidence(result);
+        text
     });
     let results: Vec<ResultText<'_>> = results.collect();
     let place = |text: &str| places.map(|places| places.place(text)).unwrap_or_default();
     Some(plan::plan(&results, settings.shortening(), !found.may_forget, place))
 }
 
-/// The tool by which agents read evidence at the gateway's own door.
-pub const READ_EVIDENCE: &str = "read_evidence";
+/// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
+pub(super) fn names_evidence(call: &MarkedCall<'_>, places: &dyn Places) -> bool {
+    let input = call.input.map(|input| input.raw().replace("\\/", "/"));
+    call.name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
+}
 
 /// What the settings say of a result, by its call's name alone.
 fn of_call<'d>(
@@ -85,15 +97,11 @@ fn of_call<'d>(
 ) -> ResultText<'d> {
     let offered = Offered::default();
     let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
-    let names = |places: &dyn Places| {
-        let input = call.input.map(|input| input.raw().replace("\\/", "/"));
-        call.name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
-    };
     let is_cut = settings.covers(&tool);
     ResultText {
         is_cut,
         is_referred: settings.covers_repeats(&tool),
-        reads_evidence: is_cut && places.is_some_and(names),
+        reads_evidence: is_cut && places.is_some_and(|places| names_evidence(call, places)),
         called: call.id.as_deref().and_then(|id| plan::called(&call.name, id)),
         ..result.clone()
     }

@@ -65,8 +65,8 @@ fn sent(
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = crate::provider::adapter(dialect);
-    let known = KnownParts::default();
-    let asked = AskedRequest { adapter, head, body, known: &known, limits: Limits::default(), terms: &Open };
+    let (limits, known) = (Limits::default(), KnownParts::default());
+    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms: &Open, heard: None };
     let edits = planned(&asked, conversations, current, Some(&Kept), Instant::now()).unwrap_or_default();
     let changes: Vec<_> = edits
         .iter()

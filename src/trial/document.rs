@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::files::Files;
 use crate::call::Kind;
 use crate::id::Timestamp;
 use crate::policy::document::API_VERSION;
@@ -48,6 +49,8 @@ pub struct TestCase {
     pub request: Option<TestRequest>,
     /// The answer of a model to the request.
     pub answer: Option<TestAnswer>,
+    /// The texts of the workspace, by their paths. Without it edits are not judged, as by a gateway without a workspace.
+    pub files: Option<Files>,
     /// The id of an event.
     pub event: Option<String>,
     /// The file or directory of the event.
@@ -249,6 +252,12 @@ fn case_mistakes(case: &TestCase) -> Vec<Problem> {
     }
     if case.answer.is_some() && case.request.is_none() {
         say("answer", "an answer belongs to a request");
+    }
+    if case.files.is_some() && case.tool_call.is_none() && case.answer.is_none() {
+        say("files", "files belong to a toolCall, or to an answer with calls in it");
+    }
+    if case.files.is_some() && case.tool_call.as_ref().is_some_and(|call| call.kind.is_some()) {
+        say("files", "edits are read from the inputs of known tools: leave out toolCall.kind");
     }
     if case.tool_call.as_ref().is_some_and(|call| call.name.is_empty()) {
         say("toolCall.name", "is required");

@@ -35,14 +35,15 @@ fn head<'a>((name, namespace): Named<'a>, form: InputForm) -> CallHead<'a> {
     CallHead { namespace, form, ..CallHead::new("", name) }
 }
 
-/// Explains a call by what the gateway would decide about it.
+/// Explains a call by what the gateway would decide about it under these settings.
 pub(super) fn explain(
-    (policy, bounds): (&Arc<Policy>, GuardLimits),
-    offered: &Offered,
+    policy: &Policy,
+    settings: GuardSettings,
     tool: Named<'_>,
     asking: &KnownInput<'_>,
 ) -> Explanation {
-    let mut gate = Gate::new(settings(policy, bounds, offered.clone()));
+    let offered = &settings.offered.clone();
+    let mut gate = Gate::new(settings);
     match asking {
         KnownInput::Whole(form, input) => {
             gate.whole(&head(tool, *form), input);

@@ -10,6 +10,7 @@ pub mod compare;
 pub mod document;
 pub mod expect;
 mod facts;
+pub mod files;
 mod found;
 mod judge;
 mod judged;
@@ -116,13 +117,13 @@ impl Trial<'_> {
     /// The case has a mistake: a file that cannot be read, a host that is none. The path is relative to the case.
     pub fn run(&self, case: &TestCase) -> Result<Tried, Problem> {
         if let Some(call) = &case.tool_call {
-            let question = Question::about_call(call);
+            let question = Question::about_call(call, case.files.as_ref());
             let explained = question.ask(self.policy, self.bounds, Asked::At(self.now));
             let explained = explained.map_err(|error| Problem::at("toolCall", error.to_string()))?;
             return Ok(said(explained.decision));
         }
         if let Some(request) = &case.request {
-            return self.request(request, case.answer.as_ref());
+            return self.request(request, case.answer.as_ref(), case.files.as_ref());
         }
         let (Some(id), Some(from)) = (&case.event, &case.from) else {
             return Err(Problem::at("", "has none of toolCall, request and event"));

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::document::TestCall;
 use super::facts::KnownFacts;
+use super::files::{Files, FilesJudge};
 use super::judged::{self, KnownInput};
 use crate::call::{Facts, Input, Judge, Kind, KindsBy, SeenCall, Tool, ToolCall, ToolDefinition};
 use crate::digest::sha256_hex;
@@ -19,7 +20,7 @@ use crate::policy::destination::{EndpointQuery, Flow, Protocol};
 use crate::policy::explain::Explanation;
 use crate::policy::rule::Place;
 use crate::policy::{KnownRequest, Policy};
-use crate::provider::answer::{GuardLimits, InputForm};
+use crate::provider::answer::{GuardLimits, GuardSettings, InputForm};
 use crate::provider::kind::Offered;
 use crate::provider::surface::looks_like_inference;
 use crate::provider::{self, kind};
@@ -40,6 +41,8 @@ pub struct Question {
     http: Option<AskedRequest>,
     provider: Option<AskedModel>,
     decision: Option<Recorded>,
+    /// Of a question about a call: the texts of the workspace.
+    files: Option<Files>,
 }
 
 /// What is known beside the question, for rules over facts.
@@ -150,8 +153,8 @@ struct AskedRequest {
 }
 
 impl Question {
-    /// A question about a call of a test.
-    pub(super) fn about_call(call: &TestCall) -> Self {
+    /// A question about a call of a test, with the files of its workspace.
+    pub(super) fn about_call(call: &TestCall, files: Option<&Files>) -> Self {
         let call = call.clone();
         let asked = AskedCall {
             name: call.name,
@@ -165,7 +168,7 @@ impl Question {
             urls: call.urls,
             ..AskedCall::default()
         };
-        Self { tool_call: Some(asked), ..Self::default() }
+        Self { tool_call: Some(asked), files: files.cloned(), ..Self::default() }
     }
 
     /// Reads a question in YAML or JSON, or the line of an event.
@@ -206,7 +209,7 @@ impl Question {
         let (explanation, of_question) = match (&self.tool_call, &self.destination) {
             (Some(call), _) => {
                 let known = (Place::Call, call.facts_of_rules(asked, self.is_event()));
-                (call.ask(policy, bounds, self.is_event()), known)
+                (call.ask((policy, bounds), self.is_event(), self.files.as_ref()), known)
             }
             (None, Some(destination)) => {
                 let known = (Place::Request, destination.facts_of_rules(self.http.as_ref()));
@@ -235,7 +238,12 @@ impl Question {
 }
 
 impl AskedCall {
-    fn ask(&self, policy: &Arc<Policy>, bounds: GuardLimits, is_event: bool) -> Explanation {
+    fn ask(
+        &self,
+        (policy, bounds): (&Arc<Policy>, GuardLimits),
+        is_event: bool,
+        files: Option<&Files>,
+    ) -> Explanation {
         let offered = self.offered();
         if self.kind.is_some() && !is_event {
             return self.as_said(policy, &offered);
@@ -249,7 +257,9 @@ impl AskedCall {
             None => KnownInput::Start(form),
         };
         let tool = (self.name(is_event), self.namespace.as_deref());
-        judged::explain((policy, bounds), &offered, tool, &asking)
+        let settings = judged::settings(policy, bounds, offered);
+        let judge = FilesJudge::over(Arc::clone(&settings.judge), policy, files);
+        judged::explain(policy, GuardSettings { judge, ..settings }, tool, &asking)
     }
 
     /// What rules over facts may know of it.

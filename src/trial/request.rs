@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::document::{TestAnswer, TestRequest};
 use super::facts::{self, KnownFacts};
+use super::files::{Files, FilesJudge};
 use super::judge::TrialJudge;
 use super::{CallOutcome, Outcome, Trial, Tried, judged, routed};
 use crate::call::withheld::Withheld;
@@ -47,19 +48,27 @@ struct ReadBody {
     recorded: Option<Decision>,
 }
 
+/// The answer of a test, with the files of the workspace at that time.
+struct GivenAnswer<'a> {
+    written: &'a TestAnswer,
+    body: Vec<u8>,
+    files: Option<&'a Files>,
+}
+
 impl Trial<'_> {
     /// Gives the request to the policy, and the answer where the request goes on.
     pub(super) fn request(
         &self,
         written: &TestRequest,
         answer: Option<&TestAnswer>,
+        files: Option<&Files>,
     ) -> Result<Tried, Problem> {
         let body = self.body("request", written.body.as_ref(), written.body_file.as_ref())?;
         let (parts, host, port) = head(written, body.is_some())?;
         let answer = answer
             .map(|answer| {
                 let body = self.body("answer", answer.body.as_ref(), answer.body_file.as_ref())?;
-                Ok::<_, Problem>((answer, body.unwrap_or_default()))
+                Ok::<_, Problem>(GivenAnswer { written: answer, body: body.unwrap_or_default(), files })
             })
             .transpose()?;
         Ok(self
@@ -72,7 +81,7 @@ impl Trial<'_> {
         parts: &Parts,
         (host, port): (&Host, u16),
         body: Option<&[u8]>,
-        answer: Option<(&TestAnswer, Vec<u8>)>,
+        answer: Option<GivenAnswer<'_>>,
     ) -> Result<Tried, Decision> {
         let protocol = if parts.uri.scheme_str() == Some("http") { Protocol::Http } else { Protocol::Tls };
         let flow = Flow { name: host.name(), address: host.ip(), port, protocol };
@@ -124,12 +133,12 @@ impl Trial<'_> {
         if let Some(why) = self.by_rules(&known, Place::Request, &mut outcome)? {
             return Ok(Err(why));
         }
-        let Some((answer, body)) = answer else { return Ok(Ok(outcome)) };
-        let known = known.answered(answer.status.unwrap_or(200), answer.organization.clone());
+        let Some(answer) = answer else { return Ok(Ok(outcome)) };
+        let known = known.answered(answer.written.status.unwrap_or(200), answer.written.organization.clone());
         if let Some(why) = self.by_rules(&known, Place::Answer, &mut outcome)? {
             return Ok(Err(why));
         }
-        match self.answer((&asked, adapter), (&read.facts, known), answer, body)? {
+        match self.answer((&asked, adapter), (&read.facts, known), answer)? {
             Ok(calls) => Ok(Ok(Outcome { calls, ..outcome })),
             Err(why) => Ok(Err(why)),
         }
@@ -244,8 +253,7 @@ impl Trial<'_> {
         &self,
         (asked, adapter): (&ModelRequestHead<'_>, &dyn Adapter),
         (facts, known): (&RequestFacts, KnownFacts),
-        answer: &TestAnswer,
-        body: Vec<u8>,
+        GivenAnswer { written: answer, body, files }: GivenAnswer<'_>,
     ) -> Result<Result<Vec<CallOutcome>, String>, Decision> {
         let Some(transcript) = adapter.transcript(asked, facts) else { return Ok(Ok(Vec::new())) };
         let judge = Arc::new(TrialJudge::new(self.policy, known));
@@ -254,6 +262,7 @@ impl Trial<'_> {
         } else {
             Arc::clone(&judge) as Arc<dyn Judge>
         };
+        let by = FilesJudge::over(by, self.policy, files);
         let content_type = answer.content_type.as_deref().unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let framing = adapter.framing(asked, facts, &content_type);

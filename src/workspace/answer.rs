@@ -3,13 +3,12 @@
 use std::time::Instant;
 
 use super::EFFORT;
-use super::occurrences::counts;
+use super::occurrences;
 use super::protocol::WorkspaceQuestion as Question;
 use super::protocol::{MOST_ANSWER, WorkspaceAnswer};
 use super::root::{Root, Unread};
 use super::survey;
 use crate::call::{EditBlock, FileState};
-use crate::digest::sha256_hex;
 
 /// Answers a question that was asked at this time.
 pub(super) fn answer(root: &Root, question: &Question, asked: Instant) -> WorkspaceAnswer {
@@ -38,12 +37,8 @@ pub(super) fn answer(root: &Root, question: &Question, asked: Instant) -> Worksp
 }
 
 fn file(text: &str, blocks: &[EditBlock], is_late: impl Fn() -> bool) -> WorkspaceAnswer {
-    match counts(text, blocks, is_late) {
-        Some(counts) => WorkspaceAnswer::File(FileState::Text {
-            bytes: text.len() as u64,
-            sha256: sha256_hex(text.as_bytes()),
-            counts,
-        }),
+    match occurrences::state(text, blocks, is_late) {
+        Some(state) => WorkspaceAnswer::File(state),
         None => refused("There was no time to look for every block"),
     }
 }

@@ -5,7 +5,7 @@
 
 mod answer;
 pub mod client;
-mod occurrences;
+pub(crate) mod occurrences;
 pub mod outline;
 mod page;
 pub mod protocol;

@@ -4,14 +4,21 @@ use std::borrow::Cow;
 
 use memchr::memmem::{self, Finder};
 
-use crate::call::{EditBlock, Occurrences};
+use crate::call::{EditBlock, FileState, Occurrences};
+use crate::digest::sha256_hex;
 
 /// The longest text that replacements may make, in bytes.
 const MOST_TEXT: usize = 4 << 20;
 
+/// Says of a text what an edit needs to know; none where [`counts`] has none.
+pub(crate) fn state(text: &str, blocks: &[EditBlock], is_late: impl Fn() -> bool) -> Option<FileState> {
+    let counts = counts(text, blocks, is_late)?;
+    Some(FileState::Text { bytes: text.len() as u64, sha256: sha256_hex(text.as_bytes()), counts })
+}
+
 /// Counts how often each block stands in the text, up to and including the first that does not fit. Line ends of Windows
 /// count as those of Unix, as editing tools have it. None where `is_late` says so, and where the text grows too long.
-pub(super) fn counts(text: &str, blocks: &[EditBlock], is_late: impl Fn() -> bool) -> Option<Vec<u64>> {
+fn counts(text: &str, blocks: &[EditBlock], is_late: impl Fn() -> bool) -> Option<Vec<u64>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader { lines: None, line: 0, text: unix(text) };
     let mut counts = Vec::with_capacity(blocks.len());

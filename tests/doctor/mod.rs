@@ -73,6 +73,22 @@ fn settings_are_judged_as_the_gateway_would() {
 }
 
 #[test]
+fn edits_that_no_workspace_judges_are_said_to_be_not_enforced() {
+    let arguments = ["doctor", "--config", "settings.yaml", "-o", "json"];
+    let setup = |edits: &str| {
+        Setup::new(&Pki::new("Upstreams")).policy(&(policy(&[]) + &format!("  edits: {edits}\n")))
+    };
+    for (setup, expected) in [
+        (setup("{match: Deny}"), &["not enforced"][..]),
+        (setup("{match: Deny}").set("/workspace/socket", "/nonexistent/s"), &["ok"]),
+        (setup("{match: Allow}"), &[]),
+    ] {
+        let Said { stdout, .. } = setup.run(&arguments);
+        assert_eq!(states(&findings(&stdout), "edits"), expected, "{stdout}");
+    }
+}
+
+#[test]
 fn limits_that_no_ledger_keeps_are_said_to_begin_anew() {
     let arguments = ["doctor", "--config", "settings.yaml", "-o", "json"];
     let limited = policy(&[]) + "  limits: {tokensPerDay: 5}\n";

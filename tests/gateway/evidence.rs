@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{inspected, inspected_with};
+use super::inspected_with;
 use crate::support::{Agent, Answer, Pki, Setup};
 
 const DOOR: &str = "http://postern.internal";
@@ -133,27 +133,37 @@ fn a_file_that_holds_another_text_is_not_told() {
 }
 
 #[test]
-fn the_settings_change_while_the_gateway_runs() {
-    let test = inspected();
-    let place = tempfile::tempdir().unwrap();
-    std::fs::write(place.path().join(format!("{ID}.txt")), TEXT).unwrap();
-    let settings = std::fs::read_to_string(test.gateway.path().join("settings.yaml")).unwrap();
-    let reload = |settings: &str| {
-        let labels = [("result", "success")];
-        let ended = test.gateway.metric("postern_policy_reloads_total", &labels);
-        test.gateway.write("settings.yaml", settings);
-        test.gateway.signal("HUP");
-        test.gateway.wait_for_metric("postern_policy_reloads_total", &labels, ended + 1.0);
+fn how_much_is_kept_reloads_and_where_it_is_needs_a_restart() {
+    let gateway = keeping(under("{destinations: []}")).start();
+    let settings = std::fs::read_to_string(gateway.path().join("settings.yaml")).unwrap();
+    let begun: Value = serde_yaml::from_str(&settings).unwrap();
+    let reload = |change: &dyn Fn(&mut Value), result: &str| {
+        let mut settings = begun.clone();
+        change(&mut settings);
+        let labels = [("result", result)];
+        let ended = gateway.metric("postern_policy_reloads_total", &labels);
+        gateway.write("settings.yaml", &settings.to_string());
+        gateway.signal("HUP");
+        gateway.wait_for_metric("postern_policy_reloads_total", &labels, ended + 1.0);
     };
-    assert_eq!(asked(&test.gateway.agent(), "").status, 404);
-    let kept = format!("{settings}evidence: {{directory: {}}}\n", place.path().display());
-    reload(&kept);
-    assert_eq!(asked(&test.gateway.agent(), "").body, TEXT.as_bytes());
-    test.gateway.wait_for_metric("postern_evidence_bytes", &[], 4096.0);
-    reload(&settings);
-    assert_eq!(asked(&test.gateway.agent(), "").status, 404);
-    assert_eq!(test.gateway.metric("postern_evidence_bytes", &[]), 0.0);
-    assert!(place.path().join(format!("{ID}.txt")).exists());
+    let offers_tool = || {
+        let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+        let headers = [("content-type", "application/json")];
+        let told = gateway.agent().request("POST", &format!("{DOOR}/mcp"), &headers, list.as_bytes());
+        told.text().contains("read_evidence")
+    };
+    assert!(!offers_tool());
+    reload(&|settings| settings["evidence"]["mcp"] = json!(true), "success");
+    assert!(offers_tool());
+    for (member, value) in [("agentPath", json!("/elsewhere")), ("directory", json!("/"))] {
+        reload(&|settings| settings["evidence"][member] = value.clone(), "failure");
+        let told = gateway.status().to_string();
+        assert!(told.contains(&format!("evidence.{member}: cannot change while the gateway runs")), "{told}");
+        assert_eq!(asked(&gateway.agent(), "").body, TEXT.as_bytes());
+    }
+    reload(&|settings| settings["evidence"] = Value::Null, "failure");
+    assert_eq!(asked(&gateway.agent(), "").body, TEXT.as_bytes());
+    reload(&|_| {}, "success");
 }
 
 #[test]

@@ -178,3 +178,19 @@ fn an_open_tunnel_is_closed_where_its_address_is_now_denied() {
 
     assert!(matches!(tunnelled.ending(), Ending::Closed(rest) | Ending::Cut(rest) if rest.is_empty()));
 }
+
+#[test]
+fn a_policy_that_judges_edits_without_a_workspace_is_told_of_once() {
+    let denying = |name: &str| {
+        let allowed = format!("{{name: {name}, hosts: [{name}.example.com], action: Tunnel}}");
+        policy(&[&allowed]) + "  edits: {match: Deny}\n"
+    };
+    let test = inspected_with(|setup| setup.policy(&denying("a")));
+    let told = || test.gateway.log().matches("there is no workspace: none is judged").count();
+    assert_eq!(told(), 1, "{}", test.gateway.log());
+    test.gateway.reload_policy(&denying("b"), "success");
+    assert_eq!(told(), 1, "it was told already");
+    test.gateway.reload_policy(&policy(&[DENY_API]), "success");
+    test.gateway.reload_policy(&denying("b"), "success");
+    assert_eq!(told(), 2, "{}", test.gateway.log());
+}

@@ -24,6 +24,7 @@ mod handshake;
 mod hosted;
 mod inferred;
 mod interop;
+mod kept_results;
 mod kinds;
 mod known_values;
 mod leaving;

@@ -461,3 +461,47 @@ fn a_long_result_over_a_websocket_is_cut() {
     let heard: Value = serde_json::from_str(&room.heard()[1]).unwrap();
     assert_eq!(heard["input"], input("short"));
 }
+
+/// A call of the shell, which reads what was cut where the question says so.
+fn shells(question: &Value) -> Vec<Vec<u8>> {
+    let reads = r#"{"cmd":"curl http://postern.internal/evidence/9f3a1c22d0e74b10aa51"}"#;
+    let input = if question["instructions"] == "reads" { reads } else { r#"{"cmd":"make"}"# };
+    let call = Called { id: "call_1".to_owned(), namespace: None, name: "exec_command", input };
+    let events = responses::events(&Said { text: "so", calls: vec![call] });
+    events.iter().map(|event| frame(LAST | TEXT, event.to_string().as_bytes(), false)).collect()
+}
+
+/// O3: an agent sends a result alone, as the provider has its call from the response before: it is known from there.
+#[test]
+fn a_long_result_that_comes_without_its_call_is_cut_by_what_the_answer_called() {
+    let spec = "toolOutputs: {compress: {above: {lines: 40}, head: {lines: 5}, tail: {lines: 10}}}";
+    let room = Room::with(spec, shells, |setup| {
+        std::fs::create_dir(setup.path().join("evidence")).unwrap();
+        setup.set("/evidence", json!({"directory": "evidence"}))
+    });
+    let said: String = (1..=300).map(|number| format!("line {number}\n")).collect();
+    let mut connection = room.open();
+    let mut sent = |call: &str, more: Value| {
+        let result = json!([{"type": "function_call_output", "call_id": call, "output": said}]);
+        let mut question = json!({"previous_response_id": "resp_1", "input": result});
+        question.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        connection.send(create(question));
+        while !last(&read(&mut connection).unwrap().1) {}
+        let heard: Value = serde_json::from_str(room.heard().last().unwrap()).unwrap();
+        heard["input"][0]["output"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(sent("call_1", json!({})), said, "nobody has called it yet");
+    let cut = sent("call_1", json!({"instructions": "reads"}));
+    assert!(
+        cut.contains("\n[postern] 285 of 300 lines (2 KB) left out. All of it: http://postern.internal/"),
+        "{cut}"
+    );
+    // The twins: what reads the evidence is given all of it, and a call that nobody heard is of no known tool.
+    assert_eq!(sent("call_1", json!({})), said);
+    assert_eq!(sent("call_2", json!({})), said);
+}
+
+/// Whether a message ends an answer.
+fn last(message: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(message).unwrap()["type"] == "response.completed"
+}

@@ -1,34 +1,36 @@
 //! Long results of tools: what is cut is kept, the same bytes are sent on every turn, and no result fools anybody by its
 //! shape.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::requests::{
-    self, CHAT, CONVERSE, DIALECTS, GEMINI, MESSAGES, Models, RESPONSES, models_with, reply,
+    self, CHAT, CONVERSE, DIALECTS, GEMINI, INVOKE, MESSAGES, Models, RESPONSES, models_with, reply,
 };
 use crate::routing::{Scripts, policy, routed_by};
 use crate::support::Setup;
 use crate::support::journal::poll;
 
 /// Short bounds, so that texts of tests are short.
-const SHORTENS: &str = "toolOutputs: {compress: {above: {lines: 40, tokens: 1024}, head: {lines: 5, tokens: 256}, \
+pub(super) const SHORTENS: &str = "toolOutputs: {compress: {above: {lines: 40, tokens: 1024}, head: {lines: 5, tokens: 256}, \
                         tail: {lines: 10, tokens: 256}, diagnostics: 5}, repeats: Refer}";
 
 /// Where markers say that evidence is.
-const AGENT_PATH: &str = "/run/postern/evidence";
+pub(super) const AGENT_PATH: &str = "/run/postern/evidence";
 
 fn shortening(spec: &str) -> Models {
     models_with(spec, |seen| reply(seen.path()), keeping)
 }
 
 /// A gateway that keeps evidence in a directory of its own.
-fn keeping(setup: Setup) -> Setup {
+pub(super) fn keeping(setup: Setup) -> Setup {
     std::fs::create_dir(setup.path().join("evidence")).unwrap();
     setup.set("/evidence", json!({"directory": "evidence", "agentPath": AGENT_PATH}))
 }
 
 /// The log of a test run, with one failure in the middle of it.
-fn log() -> String {
+pub(super) fn log() -> String {
     let lines = (1..=300).map(|n| match n {
         150 => "error: assertion `left == right` failed: \"quoted\", é".to_owned(),
         n => format!("test case {n} ... ok"),
@@ -37,18 +39,18 @@ fn log() -> String {
 }
 
 /// One step: a tool is called, and says this.
-struct Step<'a> {
-    tool: &'a str,
-    command: &'a str,
-    said: &'a str,
+pub(super) struct Step<'a> {
+    pub(super) tool: &'a str,
+    pub(super) command: &'a str,
+    pub(super) said: &'a str,
 }
 
-fn bash(said: &str) -> Step<'_> {
+pub(super) fn bash(said: &str) -> Step<'_> {
     Step { tool: "Bash", command: "cargo test", said }
 }
 
 /// A conversation in which these steps were made.
-fn conversation(door: &str, begins: &str, steps: &[Step<'_>]) -> String {
+pub(super) fn conversation(door: &str, begins: &str, steps: &[Step<'_>]) -> String {
     let begin = match door {
         GEMINI => json!({"role": "user", "parts": [{"text": begins}]}),
         CONVERSE => json!({"role": "user", "content": [{"text": begins}]}),
@@ -98,14 +100,14 @@ fn turn(door: &str, id: &str, step: &Step<'_>) -> [Value; 2] {
 
 /// What a model read.
 #[track_caller]
-fn sent(test: &Models, door: &str, body: &str) -> String {
+pub(super) fn sent(test: &Models, door: &str, body: &str) -> String {
     let asked = test.post(door, body);
     assert_eq!(asked.answer.status, 200, "{door}: {}", asked.answer.text());
     String::from_utf8(asked.seen().body.to_vec()).unwrap()
 }
 
 /// The ids of evidence that a request names.
-fn named(sent: &str) -> Vec<String> {
+pub(super) fn named(sent: &str) -> Vec<String> {
     let begins = format!("All of it: {AGENT_PATH}/");
     sent.split(&begins).skip(1).map(|rest| rest.split(".txt").next().unwrap().to_owned()).collect()
 }
@@ -277,6 +279,18 @@ fn counts_of_tokens_are_of_what_would_be_sent() {
     let counted = sent(&test, "api.anthropic.com/v1/messages/count_tokens", &body);
     assert_eq!(counted, sent(&test, MESSAGES, &body));
     assert_eq!(named(&counted).len(), 1);
+    // At Bedrock a count carries the body of the other operation in base64, or that of Converse as it is.
+    let count = INVOKE.replace("/invoke", "/count-tokens");
+    let body = conversation(INVOKE, "go", &[bash(&log())]);
+    let carrying =
+        |body: &str| json!({"input": {"invokeModel": {"body": BASE64_STANDARD.encode(body)}}}).to_string();
+    let invoked = sent(&test, INVOKE, &body);
+    assert_eq!(named(&invoked).len(), 1, "{invoked}");
+    assert_eq!(sent(&test, &count, &carrying(&body)), carrying(&invoked));
+    let body = conversation(CONVERSE, "go", &[bash(&log())]);
+    let carrying = |body: &str| format!(r#"{{"input":{{"converse":{body}}}}}"#);
+    let conversed = sent(&test, CONVERSE, &body);
+    assert_eq!(sent(&test, &count, &carrying(&body)), carrying(&conversed));
 }
 
 #[test]

@@ -12,14 +12,27 @@ pub use tools::Action;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
+use super::evidence::EvidenceAccess;
 use super::{Answer, Source};
 use crate::evidence::id::EvidenceId;
+use crate::policy::document::Explain;
 use message::{Message, Request, Wrong};
 use revision::Revision;
 
-/// What the gateway says of itself.
-const INSTRUCTIONS: &str = "The gateway through which this agent's traffic leaves. It says why something was denied. \
-                            It changes nothing, and asking it lifts no rule.";
+/// What the gateway says of itself: of what may be asked, and of nothing else.
+fn instructions(source: &impl Source) -> String {
+    let explains = source.explains() != Explain::None;
+    let reads = source.evidence_access() == EvidenceAccess::ToolToo;
+    [
+        (true, "The gateway through which this agent's traffic leaves."),
+        (explains, " It says why something was denied."),
+        (reads, " It reads the tool results of this conversation that were cut, in full or by lines."),
+        (true, " It changes nothing, and asking it lifts no rule."),
+    ]
+    .iter()
+    .filter_map(|(is_told, sentence)| is_told.then_some(*sentence))
+    .collect()
+}
 
 /// Answers the body of a `POST /mcp`.
 pub fn answer(headers: &HeaderMap, body: &[u8], source: &impl Source) -> Answer {
@@ -69,7 +82,7 @@ fn handshake(request: &Request, source: &impl Source) -> Result<Value, Wrong> {
             "protocolVersion": revision::agreed(request),
             "capabilities": {"tools": {}},
             "serverInfo": server(),
-            "instructions": INSTRUCTIONS,
+            "instructions": instructions(source),
         })),
         "ping" => Ok(json!({})),
         "tools/list" => tools::list(request, source),
@@ -84,7 +97,7 @@ fn stateless(request: &Request, source: &impl Source) -> Result<Value, Wrong> {
         "server/discover" => json!({
             "supportedVersions": [revision::STATELESS],
             "capabilities": {"tools": {}},
-            "instructions": INSTRUCTIONS,
+            "instructions": instructions(source),
         }),
         "tools/list" => tools::list(request, source)?,
         "tools/call" => tools::call(request, source)?,

@@ -283,6 +283,9 @@ fn a_kept_text_is_read_by_a_tool_where_the_settings_say_so_also_if_nothing_else_
     let call = |access, arguments: Value| {
         ask(access, "tools/call", &json!({"name": "read_evidence", "arguments": arguments}))
     };
+    let begun = ask(EvidenceAccess::ToolToo, "initialize", &json!({"protocolVersion": "2025-11-25"}));
+    let instructions = begun["result"]["instructions"].as_str().unwrap();
+    assert!(instructions.contains("reads the tool results") && !instructions.contains("denied"), "{begun}");
     let listed = ask(EvidenceAccess::ToolToo, "tools/list", &json!({}));
     assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 1);
     assert_eq!(listed["result"]["tools"][0]["name"], "read_evidence");

@@ -8,12 +8,12 @@ use super::super::{NOT_A_DENIAL, NOT_AN_ID, Source, plain};
 use super::message::{INVALID_PARAMS, Request, Wrong};
 use crate::event::Id;
 use crate::evidence::id::EvidenceId;
+use crate::name::gateway::READ_EVIDENCE;
 use crate::policy::document::Explain;
 
 const EXPLAIN: &str = "explain_denial";
 const LIST: &str = "list_permissions";
 const CHECK: &str = "check_action";
-const READ: &str = "read_evidence";
 
 /// What an agent wants to know before it does it.
 #[derive(Debug, Deserialize)]
@@ -85,7 +85,7 @@ fn policy_tools() -> [Value; 2] {
 
 fn read_tool() -> Value {
     tool(
-        READ,
+        READ_EVIDENCE,
         "Reads a tool result of this conversation that was cut: lines of the text that a `[postern]` line names.",
         &json!({
             "id": {"type": "string", "description": "The 20 hex digits that name the text"},
@@ -123,7 +123,7 @@ pub(super) fn call(request: &Request, source: &impl Source) -> Result<Value, Wro
     let has_evidence = source.evidence_access() == EvidenceAccess::ToolToo;
     let outcome = match request.params.get("name").and_then(Value::as_str) {
         Some(EXPLAIN) if source.explains() != Explain::None => explain(input, source),
-        Some(READ) if has_evidence => return Ok(result(read(input, source))),
+        Some(READ_EVIDENCE) if has_evidence => return Ok(result(read(input, source))),
         Some(LIST) if is_open => Ok(source.permissions()),
         Some(CHECK) if is_open => check(input, source),
         Some(_) | None => {
@@ -148,15 +148,15 @@ fn explain(input: &Map<String, Value>, source: &impl Source) -> Result<Value, St
     Ok(serde_json::to_value(denial).unwrap_or_default())
 }
 
-/// The text that a call of [`READ`] needs.
+/// The text that a call of [`READ_EVIDENCE`] needs.
 pub(super) fn wanted_evidence(request: &Request) -> Option<EvidenceId> {
-    let is_read =
-        request.method == "tools/call" && request.params.get("name").and_then(Value::as_str) == Some(READ);
+    let is_read = request.method == "tools/call"
+        && request.params.get("name").and_then(Value::as_str) == Some(READ_EVIDENCE);
     let id = request.params.get("arguments").filter(|_| is_read)?.get("id")?;
     EvidenceId::parse(id.as_str()?)
 }
 
-/// The input of [`READ`].
+/// The input of [`READ_EVIDENCE`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadInput {

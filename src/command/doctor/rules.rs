@@ -8,10 +8,11 @@ use crate::command::{check, directories, gateways};
 use crate::config::Settings;
 use crate::config::ledger::LedgerSettings;
 use crate::config::listeners::STATUS_SOCKET;
+use crate::config::settings::WorkspaceSettings;
 use crate::lint;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
-use crate::policy::document::{Action, Document};
+use crate::policy::document::{Action, Document, WrittenEdits};
 
 /// The policy of the settings, else that of the user.
 pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
@@ -21,6 +22,7 @@ pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
             .map(|documents| {
                 let mut findings = read(&settings.policy.path, &documents);
                 findings.extend(limits(&documents, settings.ledger.as_ref()));
+                findings.extend(edits(&documents, settings.workspace.as_ref()));
                 findings
             })
             .unwrap_or_default(),
@@ -38,7 +40,11 @@ fn of_user() -> Vec<Finding> {
     let judged = check::documents(&path)
         .and_then(|documents| Policy::compile(&documents, &Labels::new()).map(|_| documents));
     match judged {
-        Ok(documents) => read(&path, &documents).into_iter().chain(limits(&documents, None)).collect(),
+        Ok(documents) => read(&path, &documents)
+            .into_iter()
+            .chain(limits(&documents, None))
+            .chain(edits(&documents, None))
+            .collect(),
         Err(problems) => problems
             .iter()
             .map(|problem| {
@@ -111,6 +117,16 @@ fn limits(documents: &[Document], ledger: Option<&LedgerSettings>) -> Option<Fin
             "no ledger: what they have counted is forgotten when the gateway ends",
         )
         .remedy("write ledger: {path: FILE} in the gateway's settings; `postern run` keeps none"),
+    })
+}
+
+/// Whether edits that a policy denies are judged; none where no policy denies any.
+fn edits(documents: &[Document], workspace: Option<&WorkspaceSettings>) -> Option<Finding> {
+    let mut edits = documents.iter().filter_map(|document| document.spec.edits.as_ref());
+    edits.any(WrittenEdits::denies_some).then(|| match workspace {
+        Some(workspace) => Finding::ok("edits", format!("asked of the workspace at {}", workspace.socket.display())),
+        None => Finding::not_enforced("edits", "no workspace: no edit is judged, and spec.edits denies none")
+            .remedy("write workspace: {socket: FILE} in the gateway's settings, or start `postern run --workspace DIR`"),
     })
 }
 

@@ -3,6 +3,7 @@
 mod addresses;
 pub(crate) mod descriptors;
 mod health;
+mod kept_evidence;
 mod kept_ledger;
 mod password;
 mod redirect_proof;

@@ -8,8 +8,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::health::{GatewayFacts, GatewayHealth, ReloadError, ReloadFailure, UnreadableFiles, texts};
+use super::kept_evidence;
 use super::kept_ledger;
-use super::snapshot::{build, credentials, with_age};
+use super::snapshot::{build, credentials, warn_of_edits, with_age};
 use super::trusted_roots::TrustedRootsWriter;
 use super::unreadable::{StreakNews, UnreadStreak};
 use crate::command::check::{self, Checked, Sources};
@@ -175,6 +176,10 @@ impl FileReloader {
         let ledger = kept_ledger::carry_over(kept, new, self.surroundings.kubernetes);
         checked.settings.ledger =
             ledger.map_err(|problem| vec![problem.in_file(self.config.display().to_string())])?;
+        let evidence = (before.settings.evidence.as_ref(), checked.settings.evidence.as_ref());
+        let evidence = kept_evidence::carry_over(evidence.0, evidence.1, self.surroundings.kubernetes);
+        checked.settings.evidence =
+            evidence.map_err(|problem| vec![problem.in_file(self.config.display().to_string())])?;
         let kept = (before.upstreams.places().clone(), before.upstreams.listeners().to_vec());
         let snapshot = build(checked, (&gateway.drain, &gateway.metrics), Some(&before), kept)?;
         let revision = snapshot.policy().revision().to_owned();
@@ -209,7 +214,9 @@ impl FileReloader {
         if sources != self.sources {
             let revision = policy.revision().to_owned();
             let credentials = credentials(&policy, &before.settings, Some(&before.credentials))?;
-            gateway.replace(with_age(before.with_policy(policy, credentials)));
+            let snapshot = with_age(before.with_policy(policy, credentials));
+            warn_of_edits(&snapshot, Some(&before));
+            gateway.replace(snapshot);
             record_event(gateway, Verdict::Allow, format!("policy {revision} is in force"));
         }
         self.sources = sources;

@@ -68,7 +68,18 @@ pub(super) fn build(
         Some(before) => snapshot.after(before),
         None => snapshot,
     };
+    warn_of_edits(&snapshot, before);
     Ok(with_age(snapshot))
+}
+
+/// Tells once, until it is mended, that a policy judges edits and nobody can say whether they fit.
+pub(super) fn warn_of_edits(snapshot: &Snapshot, before: Option<&Snapshot>) {
+    let is_unjudged = |snapshot: &Snapshot| snapshot.policy().edits().is_some() && !snapshot.judges_edits();
+    if is_unjudged(snapshot) && !before.is_some_and(is_unjudged) {
+        tracing::warn!(
+            "the policy judges edits (spec.edits) and there is no workspace: none is judged; see the setting workspace"
+        );
+    }
 }
 
 /// Has a snapshot deny everything from its first moment where its policy has expired.
@@ -113,10 +124,10 @@ fn evidence(
         metrics.evidence_bytes(0);
         return Ok(None);
     };
-    let (terms, metrics) = (settings.terms(), Arc::clone(metrics));
+    let terms = settings.terms();
     let opened = match before.and_then(|before| before.evidence.as_ref()) {
-        Some(before) => before.on(&terms, metrics),
-        None => Evidence::open(&terms, metrics),
+        Some(before) => Ok(before.on(&terms)),
+        None => Evidence::open(&terms, Arc::clone(metrics)),
     };
     opened.map(Some).map_err(|error| Problem::at("evidence", format!("no thread for files: {error}")))
 }

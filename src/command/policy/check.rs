@@ -8,8 +8,7 @@ use crate::command::output;
 use crate::lint;
 use crate::policy::Policy;
 use crate::policy::compile::Labels;
-use crate::policy::document::Document;
-use crate::policy::document::When;
+use crate::policy::document::{Document, When, WrittenEdits};
 
 /// Checks all paths as one policy; exit status 1 where anything is wrong, with `--strict` where anything is warned of.
 pub(super) fn run(args: &PolicyCheckArgs, output: Output) -> anyhow::Result<ExitCode> {
@@ -41,7 +40,8 @@ fn summary(documents: &[Document], revision: &str) -> String {
         })
         .sum();
     let policies = counted(documents.len(), "policy", "policies");
-    let notes = relative_paths(documents).unwrap_or_default();
+    let notes: String =
+        [relative_paths(documents), unjudged_edits(documents)].into_iter().flatten().collect();
     format!("{policies}, {}, revision {revision}\n{notes}", counted(rules, "rule", "rules"))
 }
 
@@ -63,6 +63,19 @@ fn relative_paths(documents: &[Document]) -> Option<String> {
     Some(format!(
         "note: {first}{others}: Within and NotWithin judge absolute paths; a relative one that does not climb, as in \
          Codex's patches, meets neither in Deny and Audit rules, and is within nothing in Allow rules\n"
+    ))
+}
+
+/// Where edits are judged, of the first policy that denies some: a policy cannot know whether its gateways have a workspace.
+fn unjudged_edits(documents: &[Document]) -> Option<String> {
+    let mut denying = documents
+        .iter()
+        .filter(|document| document.spec.edits.as_ref().is_some_and(WrittenEdits::denies_some));
+    let first = denying.next()?;
+    Some(format!(
+        "note: {}: spec.edits is judged by gateways that have a workspace alone (the setting `workspace`, the annotation \
+         postern.dev/workspace, or `postern run --workspace`); the others deny no edit, and say so in their log\n",
+        first.id()
     ))
 }
 

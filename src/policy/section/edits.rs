@@ -26,6 +26,13 @@ pub struct WrittenEdits {
     pub mismatch: Option<Permission>,
 }
 
+impl WrittenEdits {
+    /// Whether it denies some edits, which a workspace alone can judge.
+    pub fn denies_some(&self) -> bool {
+        [self.overwrite, self.mismatch].contains(&Some(Permission::Deny))
+    }
+}
+
 /// The section of all policies.
 #[derive(Debug)]
 pub(in crate::policy) struct Edits {

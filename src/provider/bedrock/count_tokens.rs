@@ -5,8 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 
 use super::operation::RuntimeTarget;
 use super::{converse, invoke};
-use crate::call::{Denial, Role};
-use crate::provider::adapter::ModelRequestHead;
+use crate::call::{Api, Denial, Role, Service};
+use crate::provider::adapter::{CarriedBody, ModelRequestHead};
 use crate::provider::request::RequestEditor;
 use crate::provider::request::marks::{Form, Marks, member};
 use crate::wire::json::{Document, Limits, Value};
@@ -20,6 +20,19 @@ pub(super) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
     if let Some(encoded) = member(input, "invokeModel").and_then(|counted| member(counted, "body")) {
         marks.set(encoded, Role::Metadata, Form::Nested);
     }
+}
+
+/// Returns the request of InvokeModel that is counted; none where the tokens of Converse are.
+pub(super) fn carried<'h>(
+    head: &ModelRequestHead<'h>,
+    body: &[u8],
+    limits: Limits,
+) -> Option<(ModelRequestHead<'h>, CarriedBody)> {
+    let document = Document::parse(body, limits).ok()?;
+    let encoded = member(member(member(document.root(), "input")?, "invokeModel")?, "body")?;
+    let body = BASE64_STANDARD.decode(encoded.text()?.as_bytes()).ok()?;
+    let service = Service { api: Api::InvokeModel, ..head.service };
+    Some((ModelRequestHead { service, ..*head }, CarriedBody { at: encoded.span(), body: body.into() }))
 }
 
 /// Reads `input`: the same is removed as from a request to a model, so that what is counted is what is sent.

@@ -22,7 +22,7 @@ mod tests;
 
 pub(super) use arn::without_arn;
 
-use super::adapter::{Adapter, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
+use super::adapter::{Adapter, CarriedBody, ErrorAnswer, Framing, ModelRequestHead, RefusalMessage};
 use super::answer::Transcript;
 use super::endpoint::EndpointMethod::{Get, Post};
 use super::endpoint::{Endpoints, Mount};
@@ -30,7 +30,7 @@ use super::openai_chat::OpenAiChat;
 use super::request::RequestEditor;
 use super::request::marks::Marks;
 use crate::call::{Api, Denial, Dialect, RequestFacts};
-use crate::wire::json::Kind;
+use crate::wire::json::{Kind, Limits};
 use operation::{RuntimeOperation, RuntimeTarget};
 
 pub(super) const RUNTIME: Endpoints = Endpoints {
@@ -97,6 +97,16 @@ impl Adapter for Bedrock {
             RuntimeOperation::Invoke => invoke::mark(editor, &target, marks),
             RuntimeOperation::CountTokens => count_tokens::mark(editor.root(), marks),
         }
+    }
+
+    fn carried<'h>(
+        &self,
+        head: &ModelRequestHead<'h>,
+        body: &[u8],
+        limits: Limits,
+    ) -> Option<(ModelRequestHead<'h>, CarriedBody)> {
+        let is_count = RuntimeTarget::of(head).operation == RuntimeOperation::CountTokens;
+        is_count.then(|| count_tokens::carried(head, body, limits)).flatten()
     }
 
     fn framing(&self, _: &ModelRequestHead<'_>, _: &RequestFacts, content_type: &str) -> Framing {

@@ -54,6 +54,10 @@ impl Adapter for OpenAiResponses {
         request::mark(editor.root(), marks);
     }
 
+    fn mark_answer<'d>(&self, message: json::Value<'d>, marks: &mut Marks<'d>) {
+        request::mark_answer(message, marks);
+    }
+
     fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),

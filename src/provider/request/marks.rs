@@ -104,6 +104,11 @@ impl<'d> Marks<'d> {
         self.results.extend(texts.map(|text| MarkedResult { text, call, is_error }));
     }
 
+    /// The calls, in the order in which they were added.
+    pub(super) fn into_calls(self) -> Vec<MarkedCall<'d>> {
+        self.calls
+    }
+
     /// The texts of results, in the order in which they were noted.
     pub(super) fn results(&self) -> &[MarkedResult<'d>] {
         &self.results
@@ -145,6 +150,11 @@ impl<'d> Marks<'d> {
     /// The call that the id in this member names.
     pub(in crate::provider) fn answers(&self, object: Value<'d>, key: &str) -> Option<CallNumber> {
         self.called(&member(object, key)?.text()?)
+    }
+
+    /// The number of a call from 0, in the order in which they were added.
+    pub(super) fn place_of(number: CallNumber) -> usize {
+        number.0 as usize
     }
 
     pub fn call_at(&self, number: CallNumber) -> Option<&MarkedCall<'d>> {

@@ -7,27 +7,52 @@ use crate::digest::sha256_of;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::wire::json::{Document, Kind, Value};
 
+/// A call that is not in a request, since the provider has it of an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownCall {
+    pub id: String,
+    pub name: String,
+    pub namespace: Option<String>,
+    /// Whether it reads what was cut.
+    pub reads_evidence: bool,
+}
+
 /// The results of a request.
 pub struct ToolResults<'d> {
     marks: Marks<'d>,
+    known: &'d [KnownCall],
     /// A digest of what users said before the model said anything: the same on every turn of a conversation.
     pub opening: [u8; 32],
+    /// Whether users said anything.
+    pub has_opening: bool,
+    /// Whether it goes on with an earlier request, which it does not hold.
+    pub is_chained: bool,
     /// Whether the provider may have dropped, or may drop by itself, what stands earlier in the request.
     pub may_forget: bool,
 }
 
 impl<'d> ToolResults<'d> {
-    /// Finds them. `terms` decides nothing here.
+    /// Finds them. `terms` decides nothing here; `known` are calls that the request may leave out.
     pub fn find(
         adapter: &dyn Adapter,
         head: &ModelRequestHead<'_>,
         document: &'d Document<'d>,
         terms: &'d dyn Terms,
+        known: &'d [KnownCall],
     ) -> Self {
         let mut marks = Marks::default();
+        for call in known {
+            marks.call(MarkedCall {
+                name: call.name.as_str().into(),
+                namespace: call.namespace.as_deref().map(Into::into),
+                input: None,
+                id: Some(call.id.as_str().into()),
+            });
+        }
         adapter.mark(head, &RequestEditor::new(document, terms), &mut marks);
-        let opening = opening(&marks);
-        Self { marks, opening, may_forget: may_forget(document.root()) }
+        let (opening, has_opening) = opening(&marks);
+        let is_chained = member(document.root(), KEPT[0]).is_some();
+        Self { marks, known, opening, has_opening, is_chained, may_forget: may_forget(document.root()) }
     }
 
     /// Whether there are none.
@@ -35,17 +60,30 @@ impl<'d> ToolResults<'d> {
         self.marks.results().is_empty()
     }
 
-    /// Each text of a result, with its call where the request has it.
+    /// Whether the call of a result is known from before, and reads what was cut.
+    pub fn is_known_to_read_evidence(&self, result: &MarkedResult<'_>) -> bool {
+        let known = result.call.and_then(|call| self.known.get(Marks::place_of(call)));
+        known.is_some_and(|call| call.reads_evidence)
+    }
+
+    /// Each text of a result, with its call where that is known.
     pub fn iter(&self) -> impl Iterator<Item = (&MarkedResult<'d>, Option<&MarkedCall<'d>>)> {
         let call = |result: &MarkedResult<'d>| self.marks.call_at(result.call?);
         self.marks.results().iter().map(move |result| (result, call(result)))
     }
 }
 
-fn opening(marks: &Marks<'_>) -> [u8; 32] {
+/// The calls that a message of an answer has whole.
+pub fn answered_calls<'d>(adapter: &dyn Adapter, message: &'d Document<'d>) -> Vec<MarkedCall<'d>> {
+    let mut marks = Marks::default();
+    adapter.mark_answer(message.root(), &mut marks);
+    marks.into_calls()
+}
+
+fn opening(marks: &Marks<'_>) -> ([u8; 32], bool) {
     let texts: Vec<_> = marks.opening().into_iter().filter_map(Value::text).collect();
     let pieces: Vec<&[u8]> = texts.iter().flat_map(|text| [text.as_bytes(), b"\0"]).collect();
-    sha256_of(&pieces)
+    (sha256_of(&pieces), !pieces.is_empty())
 }
 
 /// Members by which a conversation is kept at the provider.

@@ -12,7 +12,7 @@ fn with<T>(dialect: Dialect, api: Api, path: &str, body: &str, see: impl FnOnce(
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
-    see(ToolResults::find(crate::provider::adapter(dialect), &head, &document, &Open))
+    see(ToolResults::find(crate::provider::adapter(dialect), &head, &document, &Open, &[]))
 }
 
 fn found(dialect: Dialect, api: Api, path: &str, body: &str) -> Found {

@@ -24,6 +24,7 @@ use crate::proxy::inbound::session::Session;
 use crate::proxy::inbound::tunnel::read_some;
 use crate::proxy::snapshot::Snapshot;
 use crate::secret::SecretMatcher;
+use crate::tool_output::heard::Heard;
 use crate::wire::json::{Document, KnownParts};
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
@@ -44,6 +45,7 @@ pub(crate) struct Conversation {
 struct Directions<'a, W> {
     guard: Mutex<EnforcedGuard>,
     record: Mutex<&'a mut Record>,
+    heard: Heard,
     to_agent: tokio::sync::Mutex<W>,
 }
 
@@ -81,6 +83,7 @@ impl Conversation {
         let shared = Directions {
             guard: Mutex::new(message_guard),
             record: Mutex::new(record),
+            heard: Heard::default(),
             to_agent: tokio::sync::Mutex::new(to_agent),
         };
         let out = self.carry_requests(from_agent, to_upstream, &shared);
@@ -173,8 +176,8 @@ impl Conversation {
         if !gateway.shortened.is_asked(snapshot.policy()) {
             return text;
         }
-        let known = KnownParts::default();
-        let shortened = tool_results::shorten(gateway, &snapshot, &self.model_request, (&text, &known));
+        let (asked, known) = ((&self.model_request, Some(&shared.heard)), KnownParts::default());
+        let shortened = tool_results::shorten(gateway, &snapshot, asked, (&text, &known));
         let Some(shortened) = Box::pin(shortened).await else { return text };
         lock(&shared.record).results_shortened(shortened.told, None);
         shortened.body.unwrap_or(text)
@@ -231,6 +234,8 @@ impl Conversation {
                 return shared.say(&other).await;
             }
         };
+        let (gateway, snapshot) = (&self.session.gateway, self.session.gateway.snapshot());
+        tool_results::hear(gateway, &snapshot, &self.model_request, &text, &shared.heard);
         let mut messages = Vec::new();
         let is_terminated = {
             let mut guard = lock(&shared.guard);

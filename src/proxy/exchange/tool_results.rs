@@ -13,11 +13,13 @@ use super::record::Record;
 use crate::digest::sha256_hex;
 use crate::event::{Extent, Transform};
 use crate::evidence::{Evidence, EvidenceId};
+use crate::provider::adapter::ModelRequestHead;
 use crate::proxy::Gateway;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
+use crate::tool_output::heard::Heard;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
 use crate::tool_output::request::{self, AskedRequest, Places};
 use crate::tool_output::{Shortened, TOKEN};
@@ -45,8 +47,8 @@ impl Exchange<'_> {
         if !gateway.shortened.is_asked(self.snapshot.policy()) {
             return;
         }
-        let shortened =
-            Box::pin(shorten(gateway, &self.snapshot, model_request, (&before, body.known()))).await;
+        let asked = (&*model_request, None);
+        let shortened = Box::pin(shorten(gateway, &self.snapshot, asked, (&before, body.known()))).await;
         let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
         record.results_shortened(told, sum);
         if let Some(edited) = edited {
@@ -57,16 +59,46 @@ impl Exchange<'_> {
     }
 }
 
-/// Shortens the results of a request; none where there is nothing to say.
-pub(super) async fn shorten(
+/// Hears a message of a provider's WebSocket.
+pub(super) fn hear(
     gateway: &Gateway,
     snapshot: &Snapshot,
     asked: &ModelRequest,
+    message: &Bytes,
+    heard: &Heard,
+) {
+    if gateway.shortened.is_asked(snapshot.policy()) {
+        let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
+        heard.hear(asked.adapter, message, snapshot.json_limits(), places);
+    }
+}
+
+/// Shortens the results of a request; none where there is nothing to say. `heard`: what its WebSocket has said.
+pub(super) async fn shorten(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    (asked, heard): (&ModelRequest, Option<&Heard>),
     (body, known): (&Bytes, &KnownParts),
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
+    let Some((head, carried)) = asked.adapter.carried(&asked.asked(), body, snapshot.json_limits()) else {
+        return shorten_body(gateway, snapshot, (asked, asked.asked(), heard), (body, known)).await;
+    };
+    let inside = (&carried.body, &KnownParts::default());
+    let shortened = shorten_body(gateway, snapshot, (asked, head, heard), inside).await?;
+    let edited = shortened.body.map(|inner| carried.replaced(body, &inner).into());
+    Some(ShortenedRequest { body: edited, ..shortened })
+}
+
+/// The same for a body and the head by which it is read.
+async fn shorten_body(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    asked: (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
+    (body, known): (&Bytes, &KnownParts),
+) -> Option<ShortenedRequest> {
     let evidence = snapshot.evidence.as_ref();
     let edits = planned(gateway, snapshot, asked, (body, known))?;
     let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
@@ -99,12 +131,12 @@ const NO_EVIDENCE: &str = "no-evidence";
 fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    asked: &ModelRequest,
+    (asked, head, heard): (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
     (body, known): (&Bytes, &KnownParts),
 ) -> Option<Vec<PlannedEdit>> {
     let policy = snapshot.policy();
-    let (adapter, head, limits) = (asked.adapter, asked.asked(), snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy };
+    let (adapter, limits) = (asked.adapter, snapshot.json_limits());
+    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy, heard };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let conversations = &gateway.shortened.conversations;
     request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())

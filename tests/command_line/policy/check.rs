@@ -58,6 +58,19 @@ fn what_rules_about_directories_do_not_judge_is_said() {
 }
 
 #[test]
+fn edits_that_are_denied_are_said_to_need_a_workspace() {
+    let place = Place::new();
+    for (edits, is_told) in [("{match: Deny}", true), ("{overwrite: Deny}", true), ("{match: Allow}", false)]
+    {
+        place.write("a.yaml", &format!("{GOOD}  edits: {edits}\n"));
+        let said = place.run(&["policy", "check", "--strict", "a.yaml"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let note = said.stdout.contains("note: agents/coders: spec.edits is judged by gateways that have");
+        assert_eq!(note, is_told, "{said:?}");
+    }
+}
+
+#[test]
 fn a_host_that_sounds_like_a_provider_and_says_nothing_is_warned_of() {
     let place = Place::new();
     let hosts = |more: &str| {

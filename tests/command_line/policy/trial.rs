@@ -93,6 +93,53 @@ fn a_call_is_decided_as_in_the_gateway() {
 }
 
 #[test]
+fn edits_are_judged_by_the_files_that_a_case_says() {
+    let place = place("");
+    let policy = format!("{POLICY}  edits: {{overwrite: Deny, match: Deny}}\n  shell: {{directory: /w}}\n");
+    place.write("policies/coding-agents.yaml", &policy);
+    let tried = |cases: &str| {
+        place.write("tests/agents.yaml", &format!("{HEAD}{cases}"));
+        place.run(&["policy", "test", "tests/agents.yaml"])
+    };
+    let edit = "toolCall: {name: Edit, input: {file_path: /w/a.rs, old_string: one, new_string: two}}";
+    let denied = "expect: {verdict: Deny, rule: agents/coding-agents/edits";
+    let said = tried(&format!(
+        "- {{name: fits, {edit}, files: {{/w/a.rs: one}}, expect: {{verdict: Allow}}}}\n\
+         - {{name: relative, {edit}, files: {{a.rs: three}}, {denied}, reason: stands there 0 times}}}}\n\
+         - {{name: twice, {edit}, files: {{/w/a.rs: one one}}, {denied}, reason: stands there 2 times}}}}\n\
+         - {{name: another, {edit}, files: {{/w/b.rs: three}}, expect: {{verdict: Allow}}}}\n\
+         - {{name: no workspace, {edit}, expect: {{verdict: Allow}}}}\n\
+         - {{name: over, toolCall: {{name: Write, input: {{file_path: /w/a.rs, content: x}}}}, files: {{/w/a.rs: y}}, {denied}}}}}\n"
+    ));
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    let input = r#"{"file_path":"/w/a.rs","old_string":"one","new_string":"two"}"#;
+    place.write(
+        "tests/stream.sse",
+        &stream("ls").replace("Bash", "Edit").replace(&escaped(r#"{"command":"ls"}"#), &escaped(input)),
+    );
+    place.write("tests/turn.json", &turn().replace("\"Bash\"", "\"Edit\""));
+    let turn = |files: &str, verdict: &str| {
+        format!(
+            "- name: turn\n  request: {{url: \"https://api.anthropic.com/v1/messages\", bodyFile: turn.json}}\n  \
+             answer: {{contentType: text/event-stream, bodyFile: stream.sse}}\n  files: {{/w/a.rs: {files}}}\n  \
+             expect: {{verdict: Allow, calls: [{{name: Edit, verdict: {verdict}}}]}}\n"
+        )
+    };
+    for (files, verdict) in [("one", "Allow"), ("three", "Deny")] {
+        let said = tried(&turn(files, verdict));
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
+    }
+    let said = tried("- {name: a, event: x, from: y, files: {}, expect: {verdict: Deny}}\n");
+    assert!(said.code == Some(1) && said.stderr.contains("cases[0].files: files belong to"), "{said:?}");
+}
+
+/// A text as it stands in a string of JSON.
+fn escaped(text: &str) -> String {
+    let quoted = json!(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+#[test]
 fn a_recorded_turn_is_edited_and_its_answer_guarded() {
     let turn = "- name: turn\n  request: {url: \"https://api.anthropic.com/v1/messages\", bodyFile: turn.json}\n  \
                 answer: {contentType: text/event-stream, bodyFile: stream.sse}\n  expect:\n    verdict: Allow\n    \

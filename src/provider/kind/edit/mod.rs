@@ -4,6 +4,7 @@
 //! edit: nothing is judged then.
 
 mod blocks;
+pub mod fit;
 mod hunks;
 mod pairs;
 #[cfg(test)]

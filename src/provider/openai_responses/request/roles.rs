@@ -41,6 +41,14 @@ pub(in crate::provider) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
     }
 }
 
+/// Marks the item that a message of an answer has whole.
+pub(in crate::provider) fn mark_answer<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
+    let is_whole = member_text(message, "type").is_some_and(|kind| kind == "response.output_item.done");
+    if let Some(item) = member(message, "item").filter(|_| is_whole) {
+        self::item(item, marks);
+    }
+}
+
 fn item<'d>(item: Value<'d>, marks: &mut Marks<'d>) {
     if item.kind() == Kind::String {
         return marks.text(item, Role::User);
