@@ -93,6 +93,9 @@ const MODELS: &str = "apiVersion: postern.dev/v1alpha1\nkind: EgressPolicy\nmeta
 spec:\n  podSelector: {}\n  destinations:\n    - {name: models, hosts: [api.example.com], action: Inspect, provider: Anthropic}\n  \
 credentials:\n    - {name: key, hosts: [other.example.com], secretKeyRef: {name: keys, key: key}, placeholder: sk-placeholder-key}\n";
 
+/// The answer of the upstream, which has no models.
+const UPSTREAMS: u16 = 404;
+
 #[test]
 fn a_head_that_is_said_again_to_a_model_meets_the_new_policy() {
     let test = inspected_with(|setup| setup.policy(MODELS).credential("key", "sk-0123456789abcdef0123"));
@@ -100,7 +103,7 @@ fn a_head_that_is_said_again_to_a_model_meets_the_new_policy() {
     let head = "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\n\r\n";
     for _ in 0..2 {
         connection.send(head);
-        assert_eq!(connection.read_answer().status, 200);
+        assert_eq!(connection.read_answer().status, UPSTREAMS);
     }
 
     test.gateway.reload_policy(&policy(&[DENY_API]), "success");
@@ -116,7 +119,7 @@ fn a_head_that_is_said_again_to_a_model_is_searched_for_a_value_that_has_come_to
     let mut connection = test.gateway.agent().tls("api.example.com");
     let head = "GET /v1/models HTTP/1.1\r\nHost: api.example.com\r\nX-Note: 9f8e7d6c5b4a39281706\r\n\r\n";
     connection.send(head);
-    assert_eq!(connection.read_answer().status, 200);
+    assert_eq!(connection.read_answer().status, UPSTREAMS);
 
     test.gateway.write("credentials/key", "9f8e7d6c5b4a39281706");
     test.gateway.signal("HUP");

@@ -115,7 +115,7 @@ pub(super) const STEPS: &[DemoStep] = &[
     },
     DemoStep {
         done: "a test run has printed 2,000 lines, of which one failed; go on",
-        expected: "200, the provider read 183 lines, 700: test case 700 ... FAILED among them",
+        expected: "200, the provider read 184 lines, 700: test case 700 ... FAILED among them",
         play: |stage| Box::pin(outputs::cut(stage)),
     },
     DemoStep {
