@@ -166,7 +166,7 @@ def answers(revision, agreed, door, step):
 def refuses(door, step):
     """A judge that finds nothing must be one that could."""
     settings = json.loads(door.gateway.settings.read_text())
-    del settings["evidence"]
+    settings["evidence"]["mcp"] = False
     written = door.gateway.settings.with_suffix(".new")
     written.write_text(json.dumps(settings))
     written.replace(door.gateway.settings)
