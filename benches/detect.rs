@@ -163,7 +163,7 @@ fn policy() -> Arc<Policy> {
 /// A conversation of so many turns, each with a file of 5 KB. The last one has this number, the others those before.
 fn conversation(turns: usize, last: usize) -> String {
     let result = |number: usize| -> String {
-        let text: String = include_str!("detect.rs").chars().cycle().skip(number * 997).take(FEW).collect();
+        let text: String = include_str!("sse.rs").chars().cycle().skip(number * 997).take(FEW).collect();
         format!("{number} {text}")
     };
     let mut messages = vec![serde_json::json!({"role": "user", "content": "go"})];

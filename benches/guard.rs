@@ -69,15 +69,14 @@ fn event(name: &str, data: &str, stream: &mut Vec<u8>) {
     encode(Some(name), data, LineEnd::Lf, stream);
 }
 
+/// How an answer begins.
+const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":1}}}"#;
+
 /// An answer of Anthropic Messages: text, and one call at its end.
 fn answer() -> Vec<Bytes> {
     let mut stream = Vec::new();
     let stream = &mut stream;
-    event(
-        "message_start",
-        r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":1}}}"#,
-        stream,
-    );
+    event("message_start", START, stream);
     let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
     event("content_block_start", start, stream);
     for _ in 0..EVENTS {
@@ -188,6 +187,7 @@ fn call(bencher: Bencher<'_, '_>, rules: Rules) {
     let settings = settings(rules);
     let input = format!(r#"{{\"command\": \"cat {}\"}}"#, "src/main.rs ".repeat(15));
     let mut stream = Vec::new();
+    event("message_start", START, &mut stream);
     for index in 0..CALLS {
         let start = format!(
             r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"Bash","input":{{}}}}}}"#

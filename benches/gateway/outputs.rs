@@ -7,7 +7,7 @@ use super::pair::Pair;
 use super::{Comparison, Unit, rounds, show};
 
 /// What each of the 40 outputs is cut to, and above what: none of them is, or all are.
-const TO: &str = "head: {lines: 10, tokens: 100}, tail: {lines: 20, tokens: 200}, diagnostics: 10";
+const TO: &str = "head: {lines: 10, tokens: 256}, tail: {lines: 20, tokens: 256}, diagnostics: 10";
 const WAYS: [(&str, &str); 2] = [("left", "{lines: 400, tokens: 6000}"), ("cut", "{lines: 40, tokens: 600}")];
 
 pub(crate) async fn run() {
