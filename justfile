@@ -203,6 +203,10 @@ bench-routes:
 bench-outputs:
     ulimit -n 8192 && cargo bench --locked --bench gateway -- --outputs
 
+# What a request costs by rules, policies, bytes, connections and threads; needs 20,000 open files.
+bench-growth:
+    ulimit -n 20000 && cargo bench --locked --bench gateway -- --growth
+
 # How often the detectors are wrong, over 1.6 GB of published packages, which it fetches; `--beside` asks gitleaks and detect-secrets too.
 dlp-corpus *arguments:
     cargo build --locked --release

@@ -181,16 +181,24 @@ fn question(bencher: Bencher<'_, '_>, rules: Rules) {
 /// Calls in one answer.
 const CALLS: usize = 100;
 
+/// A tool, a parameter of it, and what the policy says: a command is read, other inputs are not.
+const CALLED: [(&str, &str, Rules); 4] = [
+    ("Bash", "command", Rules::Condition),
+    ("Bash", "command", Rules::Names(10)),
+    ("mcp__tickets__add", "text", Rules::Condition),
+    ("mcp__tickets__add", "text", Rules::Names(10)),
+];
+
 /// One call whose input has 200 bytes, in a stream of many: judged, and held until it is.
-#[divan::bench(args = [Rules::Observed, Rules::Names(10), Rules::Condition])]
-fn call(bencher: Bencher<'_, '_>, rules: Rules) {
+#[divan::bench(args = CALLED)]
+fn call(bencher: Bencher<'_, '_>, (tool, parameter, rules): (&str, &str, Rules)) {
     let settings = settings(rules);
-    let input = format!(r#"{{\"command\": \"cat {}\"}}"#, "src/main.rs ".repeat(15));
+    let input = format!(r#"{{\"{parameter}\": \"cat {}\"}}"#, "src/main.rs ".repeat(15));
     let mut stream = Vec::new();
     event("message_start", START, &mut stream);
     for index in 0..CALLS {
         let start = format!(
-            r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"Bash","input":{{}}}}}}"#
+            r#"{{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"toolu_{index}","name":"{tool}","input":{{}}}}}}"#
         );
         event("content_block_start", &start, &mut stream);
         let delta = format!(

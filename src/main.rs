@@ -9,6 +9,7 @@ use postern::command;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    command::panics::tell_places();
     // Only libraries that ask for the process's provider need this; it fails where one is installed already.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let cli = match Cli::read() {

@@ -9,6 +9,7 @@ use postern::operator::cli::OperatorCli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    command::panics::tell_places();
     // Before any client is made: kube would install a provider of its own choice.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let cli = match OperatorCli::read() {

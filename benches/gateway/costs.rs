@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::client::Client;
 use super::counted::{self, Counts};
 use super::exchanges::{self, EXCHANGES, Exchange};
-use super::gateway::{API, GUARDED, MODEL, PLAIN, TUNNEL, settings};
+use super::gateway::{API, GUARDED, MODEL, PLAIN, TUNNEL, settings, write_policies};
 use super::pki::Pki;
 use super::upstream;
 
@@ -29,7 +29,7 @@ pub(crate) async fn run() -> bool {
     let pki = Pki::new(directory);
     let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, GUARDED, TUNNEL])).await;
     std::fs::write(directory.join("settings.yaml"), settings(upstream, 0)).unwrap();
-    std::fs::write(directory.join("policy.yaml"), exchanges::policy()).unwrap();
+    write_policies(directory, &exchanges::policy());
     let gateway = counted::start(directory);
     let client = Client::new(upstream, gateway.address, &pki);
     let mut counted = Vec::new();

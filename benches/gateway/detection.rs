@@ -1,9 +1,9 @@
 //! A gateway that searches for secrets beside one whose policy allows them; what `just bench-detection` runs.
 
 use super::client::Way;
+use super::fleet::{Fleet, Member};
 use super::gateway::{PLAIN, POLICY};
 use super::load::Load;
-use super::pair::Pair;
 use super::{Comparison, Unit, rounds, show};
 
 const SEARCHED: Comparison = Comparison {
@@ -25,9 +25,8 @@ const SEARCHED: Comparison = Comparison {
 pub(crate) async fn run() {
     let place = tempfile::tempdir().unwrap();
     let policies = [format!("{POLICY}  dataLoss: {{action: Allow}}\n"), POLICY.to_owned()];
-    let Pair { clients, gateways } = Pair::start(place.path(), policies, [""; 2]).await;
-    let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
-    show(&SEARCHED, &rounds(&SEARCHED, sides).await);
-    let [allowed, searched] = [0, 1].map(|number: usize| gateways[number].resident() as f64 / 1024.0);
+    let fleet = Fleet::start(place.path(), &policies.map(Member::of)).await;
+    show(&SEARCHED, &rounds(&SEARCHED, [0, 1].map(|number| fleet.side(number))).await);
+    let [allowed, searched] = [0, 1].map(|number: usize| fleet.gateways[number].resident() as f64 / 1024.0);
     println!("\nmemory behind it: {allowed:.1} MiB, with detection {searched:.1} MiB");
 }

@@ -26,6 +26,9 @@ pub(crate) const PLACEHOLDER: &str = "postern:bench-key";
 /// Names that are inspected and that nobody has asked for before. The settings file bounds them.
 pub(crate) const COLD: usize = 4_500;
 
+/// The directory of a gateway's policies.
+const POLICIES: &str = "policies";
+
 /// USER_HZ: the unit of CPU times in /proc, the same on every Linux.
 const TICK: Duration = Duration::from_millis(10);
 /// How long it may take to start, under a profiler too.
@@ -51,9 +54,8 @@ impl Gateway {
 
     /// Starts it with the settings that are in `directory`, and its policy if there is one.
     pub(crate) fn with_settings(directory: &Path, command: &mut Command) -> Self {
-        let policy = directory.join("policy.yaml");
-        if !policy.exists() {
-            std::fs::write(policy, POLICY).unwrap();
+        if !directory.join(POLICIES).exists() {
+            write_policies(directory, POLICY);
         }
         let mut child = command
             .args(["gateway", "--config", "settings.yaml"])
@@ -112,6 +114,15 @@ impl Drop for Gateway {
     }
 }
 
+/// Writes each of these documents into a file of its own, where the settings look for them.
+pub(crate) fn write_policies(directory: &Path, documents: &str) {
+    let policies = directory.join(POLICIES);
+    std::fs::create_dir_all(&policies).unwrap();
+    for (number, document) in documents.split("---\n").enumerate() {
+        std::fs::write(policies.join(format!("{number}.yaml")), document).unwrap();
+    }
+}
+
 pub(crate) fn executable() -> PathBuf {
     env!("CARGO_BIN_EXE_postern").into()
 }
@@ -148,7 +159,7 @@ pub(crate) fn settings(upstream: SocketAddr, names: usize) -> String {
     let mut text = format!(
         "listeners: {{explicit: {{address: \"127.0.0.1:0\"}}}}\n\
          admin: {{address: \"127.0.0.1:0\", socket: status.sock}}\n\
-         policy: {{path: policy.yaml}}\n\
+         policy: {{path: {POLICIES}}}\n\
          upstream:\n  roots: [{UPSTREAM_CA}]\n  allowAddresses: [127.0.0.0/8]\n  hosts:\n"
     );
     for name in

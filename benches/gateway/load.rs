@@ -1,5 +1,6 @@
 //! What is measured, and how: workers run, a window opens, what was done in it is counted.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::body::{Body, count_events, delays};
 use super::client::{Client, Sender, Way};
+use super::exchanges::{Exchange, Repeated};
 use super::gateway::{API, COLD, Gateway, MODEL, cold};
 
 /// Work goes on for so long before it counts.
@@ -40,6 +42,18 @@ fn turns(count: usize, bytes: usize, tool: &str, parameter: &str) -> Vec<Bytes> 
         json!({"model": "m", "max_tokens": 100, "messages": messages}).to_string().into()
     };
     (0..count).map(turn).collect()
+}
+
+/// A question of about so many bytes, in texts of source code of which no other number's question has one.
+fn long_question(bytes: usize, number: u64) -> Bytes {
+    let text: String = include_str!("load.rs").chars().take(bytes.min(4_000)).collect();
+    let text = &json!(text).to_string()[1..];
+    let mut asked = r#"{"model":"m","max_tokens":100,"messages":[{"role":"user","content":["#.to_owned();
+    for part in 0..bytes.div_ceil(text.len()) {
+        let comma = if part == 0 { "" } else { "," };
+        write!(asked, r#"{comma}{{"type":"text","text":"{number} {part} {text}}}"#).unwrap();
+    }
+    (asked + "]}]}").into()
 }
 
 /// The same for a model whose answers stream.
@@ -98,6 +112,10 @@ pub(crate) enum Load {
     Conversation,
     /// The same, of which each turn adds the output of a command.
     Printing,
+    /// An exchange that has a name, one after the other on each of so many connections.
+    Exchanges { name: &'static str, connections: usize },
+    /// Questions of so many bytes to a model, on one connection: each with texts of its own, or the same ones again.
+    Bodies { bytes: usize, is_new: bool },
 }
 
 /// What was done in one window.
@@ -140,8 +158,13 @@ pub(crate) async fn measure(
     let tally = Arc::new(Tally::default());
     let worker =
         Worker { client: Arc::clone(client), way, tally: Arc::clone(&tally), cold: Arc::clone(cold) };
-    let workers = worker.start(load).await;
+    let mut workers = worker.start(load).await;
     tokio::time::sleep(WARM).await;
+    // Until each worker has what it needs: a connection of its own to the upstream, for example.
+    while tally.items.load(Ordering::Relaxed) < workers.len() as u64 {
+        fail_with(&mut workers);
+        tokio::time::sleep(WARM).await;
+    }
     let (begun, cpu, items) = (Instant::now(), gateway.cpu(), tally.items.load(Ordering::Relaxed));
     tally.latencies.lock().unwrap().clear();
     tokio::time::sleep(window).await;
@@ -155,10 +178,14 @@ pub(crate) async fn measure(
 }
 
 /// A worker that has failed fails the run.
-async fn stop(mut workers: JoinSet<()>) {
+fn fail_with(workers: &mut JoinSet<()>) {
     while let Some(ended) = workers.try_join_next() {
         ended.unwrap();
     }
+}
+
+async fn stop(mut workers: JoinSet<()>) {
+    fail_with(&mut workers);
     workers.shutdown().await;
 }
 
@@ -196,9 +223,6 @@ impl Worker {
                     workers.spawn(self.clone().paced());
                 }
             }
-            Load::AgentTurns => {
-                workers.spawn(self.clone().converse(&AGENT_TURNS));
-            }
             Load::Down { name } => {
                 workers.spawn(self.clone().stream(name, "/v1/bulk", |chunk| chunk.len() as u64));
             }
@@ -208,12 +232,16 @@ impl Worker {
             Load::UpText { name } => {
                 workers.spawn(self.clone().upload(name, Body::source));
             }
-            Load::Conversation => {
-                workers.spawn(self.clone().converse(&READING));
+            Load::Conversation => drop(workers.spawn(self.clone().converse(&READING))),
+            Load::Printing => drop(workers.spawn(self.clone().converse(&PRINTING))),
+            Load::AgentTurns => drop(workers.spawn(self.clone().converse(&AGENT_TURNS))),
+            Load::Exchanges { name, connections } => {
+                for _ in 0..connections {
+                    let exchange = Exchange::of(name).begin(&self.client).await;
+                    workers.spawn(self.clone().exchanges(exchange));
+                }
             }
-            Load::Printing => {
-                workers.spawn(self.clone().converse(&PRINTING));
-            }
+            Load::Bodies { bytes, is_new } => drop(workers.spawn(self.clone().bodies(bytes, is_new))),
         }
         workers
     }
@@ -307,6 +335,26 @@ impl Worker {
             let body = Body::text(turn.clone());
             let answer = sender.send(MODEL, "/v1/messages", body).await;
             assert!(answer.status().is_success(), "{}", answer.status());
+            read(answer.into_body(), |_| ()).await;
+            self.done(begun);
+        }
+    }
+
+    async fn exchanges(self, mut exchange: Repeated) {
+        loop {
+            let begun = Instant::now();
+            exchange.run(1).await;
+            self.done(begun);
+        }
+    }
+
+    async fn bodies(self, bytes: usize, is_new: bool) {
+        let mut sender = self.client.open(self.way, MODEL, false).await;
+        let again = long_question(bytes, 0);
+        for number in 1.. {
+            let body = if is_new { long_question(bytes, number) } else { again.clone() };
+            let begun = Instant::now();
+            let answer = sender.send(MODEL, "/v1/messages", Body::text(body)).await;
             read(answer.into_body(), |_| ()).await;
             self.done(begun);
         }

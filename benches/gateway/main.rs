@@ -1,5 +1,5 @@
 //! The built executable beside direct TLS, redirected beside CONNECT, with a ledger, detection, routes or shortened
-//! results of tools beside without, in turns in one run: ratios and CPU time.
+//! results of tools beside without, with more of each beside less, in turns in one run: ratios and CPU time.
 //!
 //! The load and the upstream share one thread, so that the gateway has a core of its own where there are two.
 
@@ -17,10 +17,11 @@ mod costs;
 mod counted;
 mod detection;
 mod exchanges;
+mod fleet;
 mod gateway;
+mod growth;
 mod load;
 mod outputs;
-mod pair;
 mod pki;
 mod profile;
 mod record;
@@ -112,6 +113,8 @@ fn main() -> ExitCode {
         runtime.block_on(detection::run());
     } else if std::env::args().any(|argument| argument == "--outputs") {
         runtime.block_on(outputs::run());
+    } else if std::env::args().any(|argument| argument == "--growth") {
+        runtime.block_on(growth::run());
     } else if std::env::args().any(|argument| argument == "--routes") {
         runtime.block_on(routes::run());
     } else {
@@ -194,12 +197,14 @@ fn show(comparison: &Comparison, rows: &[Row]) {
             if cpu.highest.is_finite() { cpu.shown() } else { String::new() },
         );
     }
-    if comparison.loads[0].1 != Unit::Latency {
-        return;
-    }
     let p99 = |sample: &Sample| quantile(&sample.latencies, 0.99);
-    let tail = Spread::of(rows[0].iter().map(|(first, second)| p99(second) / p99(first)));
-    println!("{:<20}{:>10}{:>10} {:<8}{:>20}", "  p99 of the first", "", "", "", tail.shown());
+    println!();
+    for ((name, ..), row) in
+        comparison.loads.iter().zip(rows).filter(|((_, unit, _), _)| *unit == Unit::Latency)
+    {
+        let tail = Spread::of(row.iter().map(|(first, second)| p99(second) / p99(first)));
+        println!("{:<40}{:>29}", format!("p99: {name}"), tail.shown());
+    }
 }
 
 impl Unit {

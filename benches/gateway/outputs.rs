@@ -1,14 +1,14 @@
 //! A gateway that shortens results of tools beside one that does not; what `just bench-outputs` runs.
 
 use super::client::Way;
+use super::fleet::{Fleet, Member};
 use super::gateway::POLICY;
 use super::load::Load;
-use super::pair::Pair;
 use super::{Comparison, Unit, rounds, show};
 
 /// What each of the 40 outputs is cut to, and above what: none of them is, or all are.
-const TO: &str = "head: {lines: 10, tokens: 256}, tail: {lines: 20, tokens: 256}, diagnostics: 10";
-const WAYS: [(&str, &str); 2] = [("left", "{lines: 400, tokens: 6000}"), ("cut", "{lines: 40, tokens: 600}")];
+const TO: &str = "head: {lines: 10, tokens: 256}, tail: {lines: 15, tokens: 256}, diagnostics: 10";
+const WAYS: [(&str, &str); 2] = [("left", "{lines: 400, tokens: 6000}"), ("cut", "{lines: 40, tokens: 800}")];
 
 pub(crate) async fn run() {
     for (name, above) in WAYS {
@@ -23,9 +23,8 @@ pub(crate) async fn run() {
         let kept = place.path().join("evidence");
         std::fs::create_dir(&kept).unwrap();
         let settings = format!("evidence: {{directory: {}}}\n", kept.display());
-        let policies = [POLICY.to_owned(), format!("{POLICY}{outputs}")];
-        let Pair { clients, gateways } = Pair::start(place.path(), policies, ["", &settings]).await;
-        let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
-        show(&shortened, &rounds(&shortened, sides).await);
+        let cut = Member { settings, ..Member::of(format!("{POLICY}{outputs}")) };
+        let fleet = Fleet::start(place.path(), &[Member::of(POLICY), cut]).await;
+        show(&shortened, &rounds(&shortened, [0, 1].map(|number| fleet.side(number))).await);
     }
 }

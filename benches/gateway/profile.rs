@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::client::Client;
 use super::exchanges::{self, Exchange};
-use super::gateway::{API, GUARDED, Gateway, MODEL, PLAIN, TUNNEL, executable, settings};
+use super::gateway::{API, GUARDED, Gateway, MODEL, PLAIN, TUNNEL, executable, settings, write_policies};
 use super::pki::Pki;
 use super::upstream;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(name: &str, profiler: &[String]) {
     let pki = Pki::new(directory);
     let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, GUARDED, TUNNEL])).await;
     std::fs::write(directory.join("settings.yaml"), settings(upstream, 0)).unwrap();
-    std::fs::write(directory.join("policy.yaml"), exchanges::policy()).unwrap();
+    write_policies(directory, &exchanges::policy());
     let mut command = match profiler {
         [program, arguments @ ..] => {
             let mut command = Command::new(program);

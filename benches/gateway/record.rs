@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::client::{Client, Way};
-use super::gateway::{API, COLD, Gateway, MODEL, PLAIN, POLICY, TUNNEL, executable, settings};
+use super::client::Way;
+use super::fleet::{Fleet, Member};
+use super::gateway::{API, Gateway, PLAIN, POLICY, executable, write_policies};
 use super::load::Load;
-use super::pki::Pki;
-use super::{Comparison, SETTLE, Unit, rounds, show, upstream};
+use super::{Comparison, SETTLE, Unit, rounds, show};
 
 const RECORDED: Comparison = Comparison {
     names: ["stdout", "ledger"],
@@ -30,32 +30,16 @@ const MORE: &str = "  rules: [{name: opus, when: 'event.provider.model.contains(
 
 pub(crate) async fn run() {
     let place = tempfile::tempdir().unwrap();
-    let directory = |name: &str| {
-        let directory = place.path().join(name);
-        std::fs::create_dir(&directory).unwrap();
-        directory
-    };
-    let (plain, recorded) = (directory("plain"), directory("recorded"));
-    let pki = Pki::new(&plain);
-    for file in std::fs::read_dir(&plain).unwrap().map(Result::unwrap) {
-        std::fs::copy(file.path(), recorded.join(file.file_name())).unwrap();
-    }
-    let upstream = upstream::serve(pki.server(&[API, PLAIN, MODEL, TUNNEL, "*.cold.bench.test"])).await;
-    let text = settings(upstream, COLD);
-    std::fs::write(plain.join("settings.yaml"), &text).unwrap();
-    std::fs::write(recorded.join("settings.yaml"), format!("{text}ledger: {{path: ledger.db}}\n")).unwrap();
-    let start = |directory: &Path| Gateway::with_settings(directory, &mut Command::new(executable()));
-    let gateways = [start(&plain), start(&recorded)];
-    let clients = gateways.each_ref().map(|gateway| Client::new(upstream, gateway.address, &pki));
-    let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
-    show(&RECORDED, &rounds(&RECORDED, sides).await);
-    drop(gateways);
-    println!("\n{}", memory(&plain, &recorded).await);
+    let recorded = Member { settings: "ledger: {path: ledger.db}\n".to_owned(), ..Member::of(POLICY) };
+    let fleet = Fleet::start(place.path(), &[Member::of(POLICY), recorded]).await;
+    show(&RECORDED, &rounds(&RECORDED, [0, 1].map(|number| fleet.side(number))).await);
+    drop(fleet);
+    println!("\n{}", memory(&place.path().join("0"), &place.path().join("1")).await);
 }
 
 /// Idle memory with nothing on, and with a ledger, log records, spans, and rules of every kind.
 async fn memory(plain: &Path, all: &Path) -> String {
-    std::fs::write(all.join("policy.yaml"), format!("{POLICY}{MORE}")).unwrap();
+    write_policies(all, &format!("{POLICY}{MORE}"));
     let off = Gateway::with_settings(plain, &mut Command::new(executable()));
     // Nobody collects there, which costs an idle gateway nothing.
     let collector = "http://127.0.0.1:9";

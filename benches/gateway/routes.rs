@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 
 use super::body::{Body, HELD_BYTES};
 use super::client::{Client, Way};
+use super::fleet::{Fleet, Member};
 use super::gateway::{API, MODEL, PLAIN, POLICY};
 use super::load::{EVENTS_MODEL, HELD_MODEL, Load, read};
-use super::pair::Pair;
 use super::{Comparison, Unit, rounds, show};
 
 /// A call of this tool is denied: all answers go through the guard.
@@ -56,9 +56,8 @@ pub(crate) async fn run() {
     for (comparison, models) in [(TRANSLATED, "m-*"), (UNMATCHED, "other-*")] {
         let place = tempfile::tempdir().unwrap();
         let policies = [format!("{POLICY}{RULE}"), format!("{POLICY}{RULE}{}", routes(models))];
-        let Pair { clients, gateways } = Pair::start(place.path(), policies, [""; 2]).await;
-        let sides = [(&clients[0], &gateways[0]), (&clients[1], &gateways[1])];
-        show(&comparison, &rounds(&comparison, sides).await);
+        let fleet = Fleet::start(place.path(), &policies.map(Member::of)).await;
+        show(&comparison, &rounds(&comparison, [0, 1].map(|number| fleet.side(number))).await);
     }
 }
 
@@ -81,14 +80,14 @@ async fn warm(client: &Arc<Client>) {
 /// Prints what a gateway needs for calls that wait for one another.
 async fn held() {
     let place = tempfile::tempdir().unwrap();
-    let policy = format!("{POLICY}{}", routes("m-*"));
-    let Pair { clients, gateways } = Pair::start(place.path(), [policy.clone(), policy], [""; 2]).await;
+    let fleet = Fleet::start(place.path(), &[Member::of(format!("{POLICY}{}", routes("m-*")))]).await;
+    let (client, gateway) = fleet.side(0);
     let asked = json!({"model": HELD_MODEL, "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "go"}]});
-    warm(&clients[0]).await;
-    let idle = gateways[0].resident();
+    warm(client).await;
+    let idle = gateway.resident();
     let mut answers = JoinSet::new();
     for _ in 0..ANSWERS {
-        let mut sender = clients[0].open(Way::Gateway, MODEL, false).await;
+        let mut sender = client.open(Way::Gateway, MODEL, false).await;
         let asked = Body::text(asked.to_string());
         answers.spawn(async move {
             let answer = sender.send(MODEL, "/v1/messages", asked).await;
@@ -96,7 +95,7 @@ async fn held() {
         });
     }
     tokio::time::sleep(SETTLE).await;
-    let (held, sent) = (gateways[0].resident() - idle, (ANSWERS * HELD_BYTES) as f64 / 1024.0);
+    let (held, sent) = (gateway.resident() - idle, (ANSWERS * HELD_BYTES) as f64 / 1024.0);
     assert!(answers.try_join_next().is_none(), "every answer waits");
     answers.shutdown().await;
     println!(

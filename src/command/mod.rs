@@ -22,6 +22,7 @@ mod ledger;
 #[cfg(feature = "operator")]
 pub mod operator;
 pub mod output;
+pub mod panics;
 mod policy;
 mod private_directory;
 mod redirect;

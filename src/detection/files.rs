@@ -85,17 +85,17 @@ impl Inspection {
     }
 
     fn named_file(&mut self, text: &RequestText<'_, '_>) -> Option<(NamedFile, FindingPlace)> {
-        match (text.role, text.form) {
-            _ if text.is_key || text.place.is_name() => None,
-            (Role::Attachment, Form::FileName) => {
-                Some((NamedFile::of(&text.value.text()?)?, FindingPlace::Rest))
-            }
-            (Role::ToolResult, Form::Text) => Some((self.file_of_call(text)?, FindingPlace::Told)),
-            (Role::Attachment, Form::Data | Form::Text) => {
-                Some((self.file_of_call(text)?, FindingPlace::Rest))
-            }
-            _ => None,
+        let (is_result, place) = match (text.role, text.form) {
+            (Role::Attachment, Form::FileName) => (false, FindingPlace::Rest),
+            (Role::ToolResult, Form::Text) => (true, FindingPlace::Told),
+            (Role::Attachment, Form::Data | Form::Text) => (true, FindingPlace::Rest),
+            _ => return None,
+        };
+        if text.is_key || text.place.is_name() {
+            return None;
         }
+        let file = if is_result { self.file_of_call(text) } else { NamedFile::of(&text.value.text()?) };
+        Some((file?, place))
     }
 
     /// The file that the call named of which the text is the result.

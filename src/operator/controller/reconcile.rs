@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) enum TurnError {
     #[error(transparent)]
     Object(#[from] ObjectError),
-    #[error("its policies cannot be judged: {0}")]
+    #[error("its policies cannot be judged: the judge panicked, or was stopped")]
     Judging(#[from] JoinError),
 }
 

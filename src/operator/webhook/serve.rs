@@ -316,7 +316,9 @@ fn judge(
 }
 
 fn not_judged(question: AdmissionQuestion, error: &JoinError) -> (WebhookVerdict, WebhookAnswer) {
-    tracing::error!(path = question.path(), %error, "a question could not be judged");
+    // Its own text has the message of a panic, which may hold what was judged.
+    let has_panicked = error.is_panic();
+    tracing::error!(path = question.path(), has_panicked, "a question could not be judged");
     failed("Postern: the question could not be judged")
 }
 

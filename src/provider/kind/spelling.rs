@@ -78,8 +78,11 @@ enum KeyPath {
 /// `before` is the part of the path that was gone already, with its dot.
 fn walk(value: &Value, (before, path): (&str, &str), paths: &[&str]) -> KeyPath {
     let (name, rest) = path.split_once('.').map_or((path, None), |(name, rest)| (name, Some(rest)));
-    let below = format!("{before}{name}.");
-    let go = |value: &Value| rest.map_or(KeyPath::Plain, |rest| walk(value, (&below, rest), paths));
+    let below = rest.map(|rest| (format!("{before}{name}."), rest));
+    let go = |value: &Value| match &below {
+        Some((before, rest)) => walk(value, (before, rest), paths),
+        None => KeyPath::Plain,
+    };
     match (name, value) {
         ("*", Value::Array(all)) => all.iter().map(go).max().unwrap_or(KeyPath::Plain),
         ("*", value) => go(value),

@@ -1,5 +1,6 @@
 //! Walks a request's document: every key and every string, with whose text it is and where it stands.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Range;
@@ -130,7 +131,7 @@ impl TextPlace<'_, '_> {
     /// Whether it stands in a member that names something: another text would name something else.
     pub fn is_name(&self) -> bool {
         match self.steps.last() {
-            Some(Step::Member { key, .. }) => NAMES.iter().any(|name| key.says(name)),
+            Some(Step::Member { key, .. }) => key.text().is_some_and(|key| NAMES.contains(&&*key)),
             Some(Step::Item(_)) | None => false,
         }
     }
@@ -285,7 +286,7 @@ impl<'d> TextWalk<'_, 'd> {
     /// a member that nobody knows is text too: vendors add such fields, and a request that is refused for one is refused on
     /// each turn.
     fn settled(&self, mark: Mark) -> Mark {
-        let is = |names: &[&str]| self.member().is_some_and(|key| names.iter().any(|name| key.says(name)));
+        let is = |names: &[&str]| self.member_name().is_some_and(|name| names.contains(&&*name));
         let form = match mark.form {
             Form::Definition if is(&["description", "title"]) => Form::Text,
             Form::Definition => Form::Name,
@@ -298,16 +299,20 @@ impl<'d> TextWalk<'_, 'd> {
     }
 
     /// The name of the member that is looked at, or that the item is in.
-    fn member(&self) -> Option<Value<'d>> {
-        self.steps.iter().rev().find_map(|step| match step {
-            Step::Member { key, .. } => Some(*key),
-            Step::Item(_) => None,
-        })
+    fn member_name(&self) -> Option<Cow<'d, str>> {
+        self.steps
+            .iter()
+            .rev()
+            .find_map(|step| match step {
+                Step::Member { key, .. } => Some(*key),
+                Step::Item(_) => None,
+            })?
+            .text()
     }
 
     fn is_id(&self) -> bool {
-        let name = self.member().and_then(Value::text);
-        name.is_some_and(|name| name.ends_with("id") || name.ends_with("Id") || name.ends_with("ids"))
+        self.member_name()
+            .is_some_and(|name| name.ends_with("id") || name.ends_with("Id") || name.ends_with("ids"))
     }
 
     /// Looks at a key or a string. Whether something was found in it.

@@ -62,7 +62,8 @@ impl NamedFile {
         group(path)
     }
 
-    /// Whether a text may name one: a first look. Shells take quotes and backslashes out of a name.
+    /// Whether a text of JSON may name one: a first look. Shells take quotes and backslashes out of a name; the quotes of
+    /// JSON itself stand in no name.
     pub fn may_stand_in(text: &[u8]) -> bool {
         static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
             let words = FILES.iter().chain(ENDINGS).chain(DIRECTORIES).chain(&["environ", "\\u"]);
@@ -70,8 +71,9 @@ impl NamedFile {
         });
         let is_sign = |byte: &u8| matches!(byte, b'\'' | b'"' | b'\\');
         WORDS.as_ref().is_none_or(|words| {
+            let has_signs = memchr::memchr2(b'\'', b'\\', text).is_some();
             let bare = || text.iter().copied().filter(|byte| !is_sign(byte)).collect::<Vec<u8>>();
-            words.is_match(text) || words.is_match(&bare())
+            words.is_match(text) || has_signs && words.is_match(&bare())
         })
     }
 
@@ -169,6 +171,10 @@ impl DataLoss {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     #[test]
@@ -214,5 +220,18 @@ mod tests {
             assert!(NamedFile::may_stand_in(text.as_bytes()), "{text}");
         }
         assert!(!NamedFile::may_stand_in(br#"{"command":"cat 'a' \"b\""}"#));
+    }
+
+    const PARTS: [&str; 10] = [".env", ".e", "nv", "id_", "rsa", "'", "\"", "\\", " ", "a"];
+
+    proptest! {
+        #[test]
+        fn the_quotes_of_json_hide_no_name(words in vec(vec(select(&PARTS), 0..6), 0..4)) {
+            let words: Vec<String> = words.iter().map(|parts| parts.concat()).collect();
+            let json = serde_json::json!({"command": words, "path": words.first()}).to_string();
+            let bare = json.replace(['\'', '"', '\\'], "");
+            let is_bare = NamedFile::may_stand_in(bare.as_bytes());
+            prop_assert!(!is_bare || NamedFile::may_stand_in(json.as_bytes()), "{}", json);
+        }
     }
 }
