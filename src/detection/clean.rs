@@ -2,12 +2,18 @@
 //! turn, and only what is new is searched.
 //!
 //! A text is remembered by itself, and as a step: with what stood before it, as far as that matters for seams. One look-up
-//! then tells that text and seams are clean, and what stands before the next text.
+//! then tells that text and seams are clean, and what stands before the next text. So is a whole item of a request, such as a
+//! message.
 
 use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::RandomState;
 use quick_cache::sync::Cache;
+
+use crate::provider::request::RequestItem;
+
+/// Tells the name of an item from that of a text.
+const ITEM: &str = "item";
 
 /// How many texts are remembered.
 const MOST: usize = 65_536;
@@ -55,6 +61,11 @@ impl CleanTexts {
     /// The name of a text behind this state. `kind` tells apart whatever else decides about its seams.
     pub(super) fn key_of_step(&self, from: State, text: &[u8], way: (u64, Way), kind: u8) -> u128 {
         self.hash((from, way, kind, text))
+    }
+
+    /// The name of an item of a request behind this state.
+    pub(super) fn key_of_item(&self, from: State, generation: u64, item: &RequestItem<'_, '_>) -> u128 {
+        self.hash((ITEM, from, generation, item))
     }
 
     /// What stands in front of the next text, where these ends stand there.

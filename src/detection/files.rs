@@ -1,15 +1,15 @@
 //! Files by their names: what a call named, of which a result tells, and what is attached.
 
 use super::request::{binary, described};
-use super::{Inspection, Settled};
+use super::{Inspection, MayName, Settled};
 use crate::call::Role;
 use crate::decision::Decision;
 use crate::dlp::Confidence;
 use crate::event::Finding;
 use crate::policy::Policy;
 use crate::policy::data_loss::{FindingAction, FindingPlace, FindingVerdict, NamedFile};
-use crate::provider::request::RequestText;
 use crate::provider::request::marks::Form;
+use crate::provider::request::{NamedCall, RequestText};
 
 /// Decides about the name of a file in a form that goes to a host that is no model's. Returns the fact, and the decision where
 /// it is denied or would be.
@@ -43,6 +43,7 @@ impl Inspection {
     /// Decides about a text that is the content of a named file, or the name of one. Returns what is done with all of it.
     pub(super) fn file(&mut self, text: &RequestText<'_, '_>) -> Option<Settled> {
         let (file, place) = self.named_file(text)?;
+        self.item = None;
         let FindingVerdict { action, decision } = self.policy.judge_file(file, place);
         if action == FindingAction::Allow {
             return None;
@@ -71,6 +72,9 @@ impl Inspection {
     /// Records the kind and the size of an attachment that holds no text.
     pub(super) fn attachment(&mut self, text: &RequestText<'_, '_>) {
         let kind = (text.form == Form::Data && !text.is_key).then(|| binary(text.value.raw())).flatten();
+        if kind.is_some() {
+            self.item = None;
+        }
         self.inspected.findings.extend(kind.map(|kind| Finding {
             detector: kind.into(),
             kind: "Binary".into(),
@@ -102,12 +106,19 @@ impl Inspection {
     fn file_of_call(&mut self, text: &RequestText<'_, '_>) -> Option<NamedFile> {
         let named = text.call?;
         let key = (text.place.prefix(), named.number);
-        if let Some(known) = self.calls.get(&key) {
-            return *known;
+        let known = self.calls.get(&key).copied();
+        let MayName { may_name, file } = known.unwrap_or_else(|| Self::named_of(&named));
+        self.calls.insert(key, MayName { may_name, file });
+        if may_name {
+            // Which file it is depends on the tools that the request offers.
+            self.item = None;
         }
+        file
+    }
+
+    fn named_of(named: &NamedCall<'_, '_>) -> MayName {
         let may_name = named.call.input.is_some_and(|input| NamedFile::may_stand_in(input.raw().as_bytes()));
         let file = may_name.then(|| named.files().iter().find_map(|path| NamedFile::of(path))).flatten();
-        self.calls.insert(key, file);
-        file
+        MayName { may_name, file }
     }
 }

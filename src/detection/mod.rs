@@ -58,13 +58,22 @@ pub struct Inspection {
     neighbours: Neighbours,
     /// What stands in front of the next text.
     state: State,
+    /// The item that is looked at, as long as all of it is clean.
+    item: Option<u128>,
     /// The files that calls name, by the place of the document in another and the call's in it.
-    calls: HashMap<(&'static str, CallNumber), Option<NamedFile>>,
+    calls: HashMap<(&'static str, CallNumber), MayName>,
     /// What requests to the host before this one held, and when this one is; none where it is a model's.
     spread: Option<(Arc<SpreadValues>, Instant)>,
     inspected: Inspected,
     denial: Option<Denial>,
     redacted: BTreeSet<String>,
+}
+
+/// Whether a call may name a file, and which.
+#[derive(Debug, Clone, Copy)]
+struct MayName {
+    may_name: bool,
+    file: Option<NamedFile>,
 }
 
 /// What came of a search.
@@ -125,6 +134,7 @@ impl Inspection {
             budget: Budget::of(bytes, most),
             neighbours: Neighbours::default(),
             state: State::default(),
+            item: None,
             calls: HashMap::new(),
             spread: None,
             inspected: Inspected::default(),

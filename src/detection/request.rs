@@ -13,17 +13,19 @@ use crate::call::{Denial, Role};
 use crate::dlp::{Confidence, Sight};
 use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
-use crate::provider::request::{Detection, Looked, Redaction, RequestText};
+use crate::provider::request::{Detection, Looked, Redaction, RequestItem, RequestText};
 
 /// Finds what stands in the place of a secret.
 static PLACEHOLDERS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(PLACEHOLDER));
 
 impl Detection for Inspection {
     fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
-        let raw = text.value.raw();
-        let raw = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw);
+        let raw = inside(text);
         let has_placeholder = !text.is_key && PLACEHOLDERS.find(raw.as_bytes()).is_some();
         self.inspected.holds_placeholders |= has_placeholder;
+        if has_placeholder {
+            self.item = None;
+        }
         if let Some(file) = self.file(text)
             && file.action == FindingAction::Redact
         {
@@ -43,6 +45,9 @@ impl Detection for Inspection {
             return Ok(Looked::default());
         }
         let (looked, is_clean) = self.look_anew(text, raw, (sight, is_short))?;
+        if !is_clean {
+            self.item = None;
+        }
         if let Some(clean) = &self.clean {
             if !text.is_key {
                 self.state = clean.state(self.neighbours.ends());
@@ -52,6 +57,29 @@ impl Detection for Inspection {
             }
         }
         Ok(looked)
+    }
+
+    fn enter(&mut self, item: &RequestItem<'_, '_>) -> bool {
+        let Some(clean) = &self.clean else { return false };
+        let key = clean.key_of_item(self.state, self.terms.generation(), item);
+        self.item = Some(key);
+        let Some(after) = clean.after(key) else { return false };
+        self.state = after;
+        true
+    }
+
+    fn leave(&mut self) {
+        if let (Some(clean), Some(key)) = (&self.clean, self.item.take()) {
+            clean.add_step(key, self.state);
+        }
+    }
+
+    fn pass(&mut self, text: &RequestText<'_, '_>) {
+        let (raw, is_said) = (inside(text), text.form == Form::Text);
+        if !self.neighbours.add_written(raw, is_said) {
+            let words = text.value.text().unwrap_or_default();
+            self.neighbours.add(&Ends::of(&words, (words.len(), 0)), is_said);
+        }
     }
 
     fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial> {
@@ -71,6 +99,12 @@ impl Detection for Inspection {
     fn holds_placeholders(&self) -> bool {
         self.inspected.holds_placeholders
     }
+}
+
+/// A string as JSON writes it, without its quotes.
+fn inside<'d>(text: &RequestText<'_, 'd>) -> &'d str {
+    let raw = text.value.raw();
+    raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(raw)
 }
 
 impl Inspection {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use super::marks::{CallNumber, Form, Mark, MarkedCall, Marks};
@@ -19,6 +20,16 @@ pub trait Detection {
     /// If the request costs more than its bounds.
     fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial>;
 
+    /// Begins an item of an array of the request: a message, the definition of a tool. `true`: all of it was looked at before,
+    /// behind the same texts, and nothing was in it; then none of it is looked at.
+    fn enter(&mut self, item: &RequestItem<'_, '_>) -> bool;
+
+    /// Ends an item that was looked at.
+    fn leave(&mut self);
+
+    /// Takes a string over that is not looked at, since the texts behind it are.
+    fn pass(&mut self, text: &RequestText<'_, '_>);
+
     /// Decides once all of the document was looked at. `is_attested`: the provider takes the body as its client made it
     /// alone. Returns the detectors by which something was replaced.
     ///
@@ -28,6 +39,31 @@ pub trait Detection {
 
     /// Whether something stands in the request that was replaced, now or before.
     fn holds_placeholders(&self) -> bool;
+}
+
+/// An item of an array of a request, by its name: all that looks at its texts depend on. They know no place but that within
+/// the item.
+pub struct RequestItem<'w, 'd> {
+    value: Value<'d>,
+    around: Mark,
+    /// Those in it, in the order of the document.
+    inside: &'w [(usize, Mark)],
+    marks: &'w Marks<'d>,
+}
+
+impl Hash for RequestItem<'_, '_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let start = self.value.span().start;
+        self.value.raw().hash(hasher);
+        (self.around.role, self.around.form).hash(hasher);
+        for (at, Mark { role, form, call }) in self.inside {
+            (at.wrapping_sub(start), role, form).hash(hasher);
+            // The input of a call that stands in the item is a part of it.
+            let call = call.filter(|_| *role != Role::ToolCall).and_then(|number| self.marks.call_at(number));
+            let call = call.map(|call| (&*call.name, call.namespace.as_deref(), call.input.map(Value::raw)));
+            call.hash(hasher);
+        }
+    }
 }
 
 /// What was found in a text.
@@ -199,9 +235,11 @@ impl<'d> RequestEditor<'d> {
             next: 0,
             prefix,
             steps,
+            passed: Vec::new(),
+            mode: Mode::Look,
             detection,
         };
-        let walked = walk.value(root, Mark::ROOT);
+        let walked = walk.value(root, Mark::ROOT).and_then(|()| walk.replay());
         let TextWalk { editor, detection, .. } = walk;
         editor.detection = Some(detection);
         walked
@@ -232,7 +270,31 @@ struct TextWalk<'w, 'd> {
     next: usize,
     prefix: &'static str,
     steps: Vec<Step<'d>>,
+    /// The items that were passed over since the last look.
+    passed: Vec<PassedItem<'d>>,
+    mode: Mode,
     detection: &'d mut (dyn Detection + 'd),
+}
+
+/// An item that was passed over.
+#[derive(Clone, Copy)]
+struct PassedItem<'d> {
+    value: Value<'d>,
+    around: Mark,
+    /// The first mark that was not passed in front of it.
+    next: usize,
+}
+
+/// What is done with each key and string.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Look,
+    /// Strings are taken over, without a look.
+    Pass,
+    /// Only whether one of the strings was said by somebody is asked.
+    Ask {
+        is_said: bool,
+    },
 }
 
 impl<'d> TextWalk<'_, 'd> {
@@ -247,7 +309,12 @@ impl<'d> TextWalk<'_, 'd> {
             Kind::Array => {
                 for (number, item) in value.items().into_iter().flatten().enumerate() {
                     self.steps.push(Step::Item(number));
-                    self.value(item, mark)?;
+                    match (self.mode, &*self.steps, item.kind()) {
+                        (Mode::Look, [Step::Member { .. }, Step::Item(_)], Kind::Object) => {
+                            self.item(item, mark)?
+                        }
+                        _ => self.value(item, mark)?,
+                    }
                     self.steps.pop();
                 }
                 Ok(())
@@ -269,6 +336,57 @@ impl<'d> TextWalk<'_, 'd> {
             }
             Kind::Null | Kind::Bool | Kind::Number => Ok(()),
         }
+    }
+
+    /// An item of an array of the request.
+    fn item(&mut self, item: Value<'d>, around: Mark) -> Result<(), Denial> {
+        if self.editor.edits.touches(item) {
+            return self.value(item, around);
+        }
+        let (span, next) = (item.span(), self.next);
+        let rest = self.sorted.get(next..).unwrap_or_default();
+        let before = rest.iter().take_while(|(at, _)| *at < span.start).count();
+        let inside = rest.iter().take_while(|(at, _)| *at < span.end).count();
+        let named = RequestItem {
+            value: item,
+            around,
+            inside: rest.get(before..inside).unwrap_or_default(),
+            marks: self.marks,
+        };
+        if self.detection.enter(&named) {
+            self.passed.push(PassedItem { value: item, around, next });
+            self.next = next + inside;
+            return Ok(());
+        }
+        self.value(item, around)?;
+        self.detection.leave();
+        Ok(())
+    }
+
+    /// Takes over what stands at the end of the items that were passed over: as much of them as has a text that somebody
+    /// said, in front of which nothing matters.
+    fn replay(&mut self) -> Result<(), Denial> {
+        let passed = std::mem::take(&mut self.passed);
+        let (next, steps) = (self.next, std::mem::take(&mut self.steps));
+        let mut from = passed.len();
+        self.mode = Mode::Ask { is_said: false };
+        while from > 0 && self.mode != (Mode::Ask { is_said: true }) {
+            from -= 1;
+            self.pass(passed.get(from))?;
+        }
+        self.mode = Mode::Pass;
+        for item in from..passed.len() {
+            self.pass(passed.get(item))?;
+        }
+        (self.mode, self.next, self.steps) = (Mode::Look, next, steps);
+        Ok(())
+    }
+
+    /// Walks an item that was passed over.
+    fn pass(&mut self, item: Option<&PassedItem<'d>>) -> Result<(), Denial> {
+        let Some(PassedItem { value, around, next }) = item.copied() else { return Ok(()) };
+        self.next = next;
+        self.value(value, around)
     }
 
     /// The latest mark of a value itself. Values are passed in the order of the document.
@@ -317,6 +435,15 @@ impl<'d> TextWalk<'_, 'd> {
 
     /// Looks at a key or a string. Whether something was found in it.
     fn look(&mut self, value: Value<'d>, is_key: bool, mark: Mark) -> Result<bool, Denial> {
+        match self.mode {
+            Mode::Look if !self.passed.is_empty() => self.replay()?,
+            Mode::Ask { is_said } => {
+                self.mode = Mode::Ask { is_said: is_said || !is_key && mark.form == Form::Text };
+                return Ok(false);
+            }
+            Mode::Pass if is_key => return Ok(false),
+            Mode::Look | Mode::Pass => {}
+        }
         let text = RequestText {
             value,
             is_key,
@@ -327,6 +454,10 @@ impl<'d> TextWalk<'_, 'd> {
             }),
             place: TextPlace { prefix: self.prefix, steps: &self.steps },
         };
+        if self.mode == Mode::Pass {
+            self.detection.pass(&text);
+            return Ok(false);
+        }
         let looked = self.detection.look(&text)?;
         for Redaction { range, by } in looked.redactions {
             self.editor.edit(|edits| edits.replace_within(value, range, &by))?;

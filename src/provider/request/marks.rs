@@ -7,7 +7,7 @@ use crate::call::Role;
 use crate::wire::json::{Kind, Value};
 
 /// How a value is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// Text that a part of may be replaced in.
     Text,

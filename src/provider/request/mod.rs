@@ -16,7 +16,7 @@ use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::answer::member::find;
 use crate::wire::json::{Document, EditError, Edits, KnownParts, Limits, Value};
 
-pub use detect::{Detection, Looked, Redaction, RequestText, TextPlace, is_plain};
+pub use detect::{Detection, Looked, NamedCall, Redaction, RequestItem, RequestText, TextPlace, is_plain};
 pub(in crate::provider) use tool::{definition, hosted, may_write};
 
 /// How many hosted tools one request may have: policy is asked about each, and each is recorded.

@@ -148,6 +148,14 @@ impl<'d> Edits<'d> {
         around.is_some_and(|(_, span)| span.end >= node.end)
     }
 
+    /// Whether an edit is of this value, of what it stands in, or of something in it.
+    pub fn touches(&self, value: Value<'d>) -> bool {
+        let node = value.node();
+        self.drops(value)
+            || self.spans.range(node.start..node.end).next().is_some()
+            || self.additions.range(node.start..node.end).next().is_some()
+    }
+
     /// Adds an entry at an object's end.
     ///
     /// # Errors
