@@ -26,8 +26,8 @@ pub(crate) const PLACEHOLDER: &str = "postern:bench-key";
 /// Names that are inspected and that nobody has asked for before. The settings file bounds them.
 pub(crate) const COLD: usize = 4_500;
 
-/// The directory of a gateway's policies.
-const POLICIES: &str = "policies";
+/// A gateway's policy, or the directory of several.
+const POLICIES: &str = "policies.yaml";
 
 /// USER_HZ: the unit of CPU times in /proc, the same on every Linux.
 const TICK: Duration = Duration::from_millis(10);
@@ -114,11 +114,15 @@ impl Drop for Gateway {
     }
 }
 
-/// Writes each of these documents into a file of its own, where the settings look for them.
+/// Writes these documents where the settings look for them, of several each into a file of its own.
 pub(crate) fn write_policies(directory: &Path, documents: &str) {
     let policies = directory.join(POLICIES);
+    let documents: Vec<&str> = documents.split("---\n").collect();
+    if let [document] = *documents {
+        return std::fs::write(policies, document).unwrap();
+    }
     std::fs::create_dir_all(&policies).unwrap();
-    for (number, document) in documents.split("---\n").enumerate() {
+    for (number, document) in documents.into_iter().enumerate() {
         std::fs::write(policies.join(format!("{number}.yaml")), document).unwrap();
     }
 }
