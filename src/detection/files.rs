@@ -104,21 +104,16 @@ impl Inspection {
 
     /// The file that the call named of which the text is the result.
     fn file_of_call(&mut self, text: &RequestText<'_, '_>) -> Option<NamedFile> {
-        let named = text.call?;
-        let key = (text.place.prefix(), named.number);
-        let known = self.calls.get(&key).copied();
-        let MayName { may_name, file } = known.unwrap_or_else(|| Self::named_of(&named));
-        self.calls.insert(key, MayName { may_name, file });
-        if may_name {
-            // Which file it is depends on the tools that the request offers.
-            self.item = None;
-        }
-        file
+        self.named_by(text.place.prefix(), &text.call?).file
     }
 
-    fn named_of(named: &NamedCall<'_, '_>) -> MayName {
-        let may_name = named.call.input.is_some_and(|input| NamedFile::may_stand_in(input.raw().as_bytes()));
-        let file = may_name.then(|| named.files().iter().find_map(|path| NamedFile::of(path))).flatten();
-        MayName { may_name, file }
+    /// What a call of a document at this place may name, looked up where it was asked for before.
+    pub(super) fn named_by(&mut self, prefix: &'static str, named: &NamedCall<'_, '_>) -> MayName {
+        *self.calls.entry((prefix, named.number)).or_insert_with(|| {
+            let may_name =
+                named.call.input.is_some_and(|input| NamedFile::may_stand_in(input.raw().as_bytes()));
+            let file = may_name.then(|| named.files().iter().find_map(|path| NamedFile::of(path))).flatten();
+            MayName { may_name, file }
+        })
     }
 }

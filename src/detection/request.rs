@@ -60,12 +60,18 @@ impl Detection for Inspection {
     }
 
     fn enter(&mut self, item: &RequestItem<'_, '_>) -> bool {
+        self.item = None;
+        // Which file a call names depends on the tools that the request offers too: its results are always looked at.
+        if self.clean.is_none() || item.answered().any(|call| self.named_by(item.prefix, &call).may_name) {
+            return false;
+        }
         let Some(clean) = &self.clean else { return false };
         let key = clean.key_of_item(self.state, self.terms.generation(), item);
-        self.item = Some(key);
-        let Some(after) = clean.after(key) else { return false };
-        self.state = after;
-        true
+        match clean.after(key) {
+            Some(after) => self.state = after,
+            None => self.item = Some(key),
+        }
+        self.item.is_none()
     }
 
     fn leave(&mut self) {
@@ -143,6 +149,8 @@ impl Inspection {
         Ok((looked(found, &mut self.redacted), is_clean))
     }
 
+    /// Never one that carries a key: what a policy allows here, it allows at every host, so a text in which all is allowed is
+    /// remembered as clean.
     fn place(&self, text: &RequestText<'_, '_>) -> FindingPlace {
         let is_vouched = self.is_vouched;
         match (text.is_key, text.form) {

@@ -41,14 +41,29 @@ pub trait Detection {
     fn holds_placeholders(&self) -> bool;
 }
 
-/// An item of an array of a request, by its name: all that looks at its texts depend on. They know no place but that within
-/// the item.
+/// An item of an array of a request. It is hashed by all that looks at its texts depend on, but the calls that its results
+/// answer: the place that they know is that within the item.
 pub struct RequestItem<'w, 'd> {
     value: Value<'d>,
     around: Mark,
     /// Those in it, in the order of the document.
     inside: &'w [(usize, Mark)],
     marks: &'w Marks<'d>,
+    offered: &'w LazyOffered<'w>,
+    /// Where its document stands in the one around it.
+    pub prefix: &'static str,
+}
+
+impl<'w, 'd> RequestItem<'w, 'd> {
+    /// The calls that its results answer, one as often as it is answered. Those that stand in it are a part of its bytes.
+    pub fn answered(&self) -> impl Iterator<Item = NamedCall<'w, 'd>> {
+        let Self { marks, offered, .. } = *self;
+        let inside = self.inside.iter().map(|(_, mark)| *mark).filter(|mark| mark.role != Role::ToolCall);
+        inside.chain([self.around]).filter_map(move |mark| {
+            let number = mark.call?;
+            Some(NamedCall { number, call: marks.call_at(number)?, offered })
+        })
+    }
 }
 
 impl Hash for RequestItem<'_, '_> {
@@ -57,11 +72,7 @@ impl Hash for RequestItem<'_, '_> {
         self.value.raw().hash(hasher);
         (self.around.role, self.around.form).hash(hasher);
         for (at, Mark { role, form, call }) in self.inside {
-            (at.wrapping_sub(start), role, form).hash(hasher);
-            // The input of a call that stands in the item is a part of it.
-            let call = call.filter(|_| *role != Role::ToolCall).and_then(|number| self.marks.call_at(number));
-            let call = call.map(|call| (&*call.name, call.namespace.as_deref(), call.input.map(Value::raw)));
-            call.hash(hasher);
+            (at.wrapping_sub(start), role, form, call.is_some()).hash(hasher);
         }
     }
 }
@@ -352,6 +363,8 @@ impl<'d> TextWalk<'_, 'd> {
             around,
             inside: rest.get(before..inside).unwrap_or_default(),
             marks: self.marks,
+            offered: self.offered,
+            prefix: self.prefix,
         };
         if self.detection.enter(&named) {
             self.passed.push(PassedItem { value: item, around, next });
