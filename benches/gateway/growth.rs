@@ -30,10 +30,10 @@ struct Step {
 const REQUEST: (&str, fn(&Step) -> f64) = ("a request", |_| 1.0);
 const KILOBYTE: (&str, fn(&Step) -> f64) = ("a KB", |step| step.size as f64 / 1e3);
 
-/// Rules and policies; those of one document are at most as many as a policy may have.
+/// Rules and policies; one file has room for so many rules of both kinds.
 const RULES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
 const POLICIES: [usize; 4] = [1, 10, 100, 1_000];
-const MOST_OF_A_POLICY: usize = 500;
+const MOST_OF_A_FILE: usize = 500;
 /// From a question to nearly all that a request may have.
 const BYTES: [usize; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 30_000_000];
 /// More at once would measure how fast one thread is as an upstream; idle ones are as many as 20,000 open files allow.
@@ -50,7 +50,7 @@ const QUESTION: &str = "question";
 const KEPT: &str = "timeouts: {keepAlive: 1h}\n";
 
 pub(crate) async fn run() {
-    policies("rules", &RULES, |count| (count.div_ceil(MOST_OF_A_POLICY), count)).await;
+    policies("rules", &RULES, |count| (count.div_ceil(MOST_OF_A_FILE), count)).await;
     policies("policies", &POLICIES, |count| (count, count)).await;
     for is_new in [true, false] {
         let steps = BYTES.map(|bytes| Step { size: bytes, gateway: 0, load: Load::Bodies { bytes, is_new } });

@@ -44,6 +44,16 @@ fn turns(count: usize, bytes: usize, tool: &str, parameter: &str) -> Vec<Bytes> 
     (0..count).map(turn).collect()
 }
 
+/// The same for a model whose answers stream.
+static AGENT_TURNS: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
+    let turn = |turn: &Bytes| {
+        let asked: serde_json::Value = serde_json::from_slice(turn).unwrap();
+        let messages = asked["messages"].to_string();
+        streaming(TURN_MODEL, &messages[1..messages.len() - 1])
+    };
+    READING.iter().map(turn).collect()
+});
+
 /// A question of about so many bytes, in texts of source code of which no other number's question has one.
 fn long_question(bytes: usize, number: u64) -> Bytes {
     let text: String = include_str!("load.rs").chars().take(bytes.min(4_000)).collect();
@@ -55,16 +65,6 @@ fn long_question(bytes: usize, number: u64) -> Bytes {
     }
     (asked + "]}]}").into()
 }
-
-/// The same for a model whose answers stream.
-static AGENT_TURNS: LazyLock<Vec<Bytes>> = LazyLock::new(|| {
-    let turn = |turn: &Bytes| {
-        let asked: serde_json::Value = serde_json::from_slice(turn).unwrap();
-        let messages = asked["messages"].to_string();
-        streaming(TURN_MODEL, &messages[1..messages.len() - 1])
-    };
-    READING.iter().map(turn).collect()
-});
 
 /// A request for a stream, with the model in front and these messages.
 fn streaming(model: &str, messages: &str) -> Bytes {
@@ -184,6 +184,7 @@ fn fail_with(workers: &mut JoinSet<()>) {
     }
 }
 
+/// Ends them.
 async fn stop(mut workers: JoinSet<()>) {
     fail_with(&mut workers);
     workers.shutdown().await;

@@ -26,5 +26,7 @@ pub(crate) async fn run() {
         let cut = Member { settings, ..Member::of(format!("{POLICY}{outputs}")) };
         let fleet = Fleet::start(place.path(), &[Member::of(POLICY), cut]).await;
         show(&shortened, &rounds(&shortened, [0, 1].map(|number| fleet.side(number))).await);
+        // What is cut is kept.
+        assert_eq!(std::fs::read_dir(&kept).unwrap().count() > 0, name == "cut", "{name}");
     }
 }

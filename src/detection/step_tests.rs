@@ -24,6 +24,7 @@ struct Gateway {
     search: Search,
     host: Host,
     is_vouched: bool,
+    dialect: Dialect,
 }
 
 impl Gateway {
@@ -38,7 +39,8 @@ impl Gateway {
         let documents = document::parse("p.yaml", &text).unwrap();
         let policy = Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap());
         let search = Arc::clone(Detectors::shared()).into();
-        Self { policy, search, host: Host::parse("api.anthropic.com").unwrap(), is_vouched: true }
+        let host = Host::parse("api.anthropic.com").unwrap();
+        Self { policy, search, host, is_vouched: true, dialect: Dialect::Anthropic }
     }
 
     /// What was found in a request, and what became of it.
@@ -49,11 +51,14 @@ impl Gateway {
             Some(clean) => inspection.passing_over(Arc::clone(clean)),
             None => inspection,
         };
-        let service =
-            Service { vendor: Vendor::Anthropic, api: Api::Messages, dialect: Some(Dialect::Anthropic) };
-        let head = ModelRequestHead { service, path: "/v1/messages", query: None, is_subscription: false };
+        let (vendor, api, path) = match self.dialect {
+            Dialect::OpenAIChat => (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions"),
+            _ => (Vendor::Anthropic, Api::Messages, "/v1/messages"),
+        };
+        let service = Service { vendor, api, dialect: Some(self.dialect) };
+        let head = ModelRequestHead { service, path, query: None, is_subscription: false };
         let read = request::read(
-            crate::provider::adapter(Dialect::Anthropic),
+            crate::provider::adapter(self.dialect),
             &head,
             (body.as_bytes(), Limits::default()),
             (&*self.policy, &BlockedCalls::new(1)),
@@ -133,6 +138,28 @@ const PATHS: [&str; 4] = ["a", "/w/.env", "/home/a/.ssh/id_rsa", "b'c"];
 /// An item of a conversation by its kind, a text, and a number that chooses among few: an id, a path.
 type Item = (usize, usize, usize);
 
+/// The same in Chat Completions, where the input of a call is a document of its own.
+fn item_of_chat((kind, text, number): Item) -> serde_json::Value {
+    let (text, id) = (TEXTS[text], format!("t{}", number % 3));
+    let call = |name: &str, input: serde_json::Value| {
+        let function = json!({"name": name, "arguments": input.to_string()});
+        json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": function}]})
+    };
+    match kind {
+        0 => json!({"role": "user", "content": text}),
+        1 => call("Read", json!({"file_path": PATHS[number], "note": text})),
+        2 => json!({"role": "tool", "tool_call_id": id, "content": text}),
+        3 => json!({"role": "user", "content": [{"type": "text", "text": "glpat-Zx3kQ9vB7mW2tR5yU8pL1"}]}),
+        4 => {
+            let placeholder = format!("{}gitlab-token] {text}", crate::call::withheld::PLACEHOLDER);
+            json!({"role": "system", "content": placeholder})
+        }
+        5 => json!({"role": "user", "name": "Zx3", "content": [{"type": "text", "text": text}]}),
+        6 => json!({"role": "assistant", "content": format!("{text} glpat-Zx3kQ9vB7mW2tR5yU8pL1")}),
+        _ => call("Bash", json!({"command": text})),
+    }
+}
+
 fn item((kind, text, number): Item) -> serde_json::Value {
     let (text, id) = (TEXTS[text], format!("t{}", number % 3));
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk";
@@ -165,17 +192,27 @@ proptest! {
     fn an_item_that_is_passed_over_holds_nothing_whatever_its_calls_and_neighbours_are(
         spec in prop::sample::select(&SPECS),
         conversations in prop::collection::vec(
-            (any::<bool>(), prop::collection::vec((0..8_usize, 0..TEXTS.len(), 0..PATHS.len()), 1..7), 0..3_usize),
+            (
+                any::<[bool; 3]>(),
+                prop::collection::vec((0..8_usize, 0..TEXTS.len(), 0..PATHS.len()), 1..7),
+                0..3_usize,
+            ),
             1..6,
         ),
     ) {
         let (mut gateway, clean) = (Gateway::under(spec), Arc::new(CleanTexts::default()));
-        for (is_vouched, items, tool) in &conversations {
+        for ([is_vouched, is_chat, is_searching], items, tool) in &conversations {
             gateway.is_vouched = *is_vouched;
+            gateway.dialect = if *is_chat { Dialect::OpenAIChat } else { Dialect::Anthropic };
+            let item = if *is_chat { item_of_chat } else { item };
             for length in 1..=items.len() {
                 let messages: Vec<_> = items[..length].iter().map(|of| item(*of)).collect();
-                let tool = json!({"name": "Read", "description": TEXTS[*tool], "input_schema": {"type": "object"}});
-                let body = json!({"model": "m", "tools": [tool], "max_tokens": 1, "messages": messages, "user": "Zx3"}).to_string();
+                let described = json!({"name": "Read", "description": TEXTS[*tool], "input_schema": {"type": "object"}});
+                let tool = if *is_chat { json!({"type": "function", "function": described}) } else { described };
+                // It is taken out, where a policy denies what providers run.
+                let hosted = json!({"type": "web_search_20250305", "name": "web_search"});
+                let tools: Vec<_> = [hosted, tool].into_iter().skip(usize::from(!*is_searching)).collect();
+                let body = json!({"model": "m", "tools": tools, "max_tokens": 1, "messages": messages, "user": "Zx3"}).to_string();
                 prop_assert_eq!(gateway.read(&body, Some(&clean)), gateway.read(&body, None));
             }
         }

@@ -288,7 +288,6 @@ struct TextWalk<'w, 'd> {
 }
 
 /// An item that was passed over.
-#[derive(Clone, Copy)]
 struct PassedItem<'d> {
     value: Value<'d>,
     around: Mark,
@@ -356,19 +355,18 @@ impl<'d> TextWalk<'_, 'd> {
         }
         let (span, next) = (item.span(), self.next);
         let rest = self.sorted.get(next..).unwrap_or_default();
-        let before = rest.iter().take_while(|(at, _)| *at < span.start).count();
-        let inside = rest.iter().take_while(|(at, _)| *at < span.end).count();
+        let [first, behind] = [span.start, span.end].map(|end| rest.partition_point(|(at, _)| *at < end));
         let named = RequestItem {
             value: item,
             around,
-            inside: rest.get(before..inside).unwrap_or_default(),
+            inside: rest.get(first..behind).unwrap_or_default(),
             marks: self.marks,
             offered: self.offered,
             prefix: self.prefix,
         };
         if self.detection.enter(&named) {
             self.passed.push(PassedItem { value: item, around, next });
-            self.next = next + inside;
+            self.next = next + behind;
             return Ok(());
         }
         self.value(item, around)?;
@@ -383,23 +381,25 @@ impl<'d> TextWalk<'_, 'd> {
         let (next, steps) = (self.next, std::mem::take(&mut self.steps));
         let mut from = passed.len();
         self.mode = Mode::Ask { is_said: false };
-        while from > 0 && self.mode != (Mode::Ask { is_said: true }) {
+        for item in passed.iter().rev() {
             from -= 1;
-            self.pass(passed.get(from))?;
+            self.pass(item)?;
+            if self.mode == (Mode::Ask { is_said: true }) {
+                break;
+            }
         }
         self.mode = Mode::Pass;
-        for item in from..passed.len() {
-            self.pass(passed.get(item))?;
+        for item in passed.iter().skip(from) {
+            self.pass(item)?;
         }
         (self.mode, self.next, self.steps) = (Mode::Look, next, steps);
         Ok(())
     }
 
     /// Walks an item that was passed over.
-    fn pass(&mut self, item: Option<&PassedItem<'d>>) -> Result<(), Denial> {
-        let Some(PassedItem { value, around, next }) = item.copied() else { return Ok(()) };
-        self.next = next;
-        self.value(value, around)
+    fn pass(&mut self, item: &PassedItem<'d>) -> Result<(), Denial> {
+        self.next = item.next;
+        self.value(item.value, item.around)
     }
 
     /// The latest mark of a value itself. Values are passed in the order of the document.

@@ -207,3 +207,23 @@ fn a_hundred_thousand_neighbours_are_removed_as_one() {
     }
     assert_eq!(edits.apply(), b"[0]");
 }
+
+#[test]
+fn an_edit_touches_what_it_is_in_and_what_is_in_it() {
+    type Edit = for<'d> fn(&mut Edits<'d>, Value<'d>) -> Result<(), EditError>;
+    let document = read(r#"{"a":[{"b":1,"c":{}},{"b":2}],"d":[3]}"#);
+    let cases: [(&str, Edit, &[&str]); 5] = [
+        ("a.0.b", |edits, entry| edits.remove(entry), &["a.0", "a.0.b"]),
+        ("a.0.c", |edits, object| edits.insert(object, "k", "0"), &["a.0", "a.0.c"]),
+        ("a.0", |edits, item| edits.remove(item), &["a.0", "a.0.b", "a.0.c"]),
+        ("a", |edits, array| edits.replace(array, "0"), &["a.0", "a.0.b", "a.0.c", "a.1"]),
+        ("d", |edits, array| edits.append(array, "4"), &["d"]),
+    ];
+    for (path, edit, touched) in cases {
+        let mut edits = Edits::new(&document);
+        edit(&mut edits, find(&document, path)).unwrap();
+        let of = ["a.0", "a.0.b", "a.0.c", "a.1", "d"].into_iter();
+        let seen: Vec<&str> = of.filter(|of| edits.touches(find(&document, of))).collect();
+        assert_eq!(seen, touched, "{path}");
+    }
+}
