@@ -51,9 +51,10 @@ impl Gateway {
             Some(clean) => inspection.passing_over(Arc::clone(clean)),
             None => inspection,
         };
-        let (vendor, api, path) = match self.dialect {
-            Dialect::OpenAIChat => (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions"),
-            _ => (Vendor::Anthropic, Api::Messages, "/v1/messages"),
+        let (vendor, api, path) = if self.dialect == Dialect::OpenAIChat {
+            (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions")
+        } else {
+            (Vendor::Anthropic, Api::Messages, "/v1/messages")
         };
         let service = Service { vendor, api, dialect: Some(self.dialect) };
         let head = ModelRequestHead { service, path, query: None, is_subscription: false };
