@@ -10,10 +10,13 @@ mod files;
 mod head;
 mod joined;
 mod names;
+mod replaced;
 mod request;
 mod spread;
 #[cfg(test)]
 mod step_tests;
+#[cfg(test)]
+mod testing;
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};

@@ -10,6 +10,8 @@ use crate::event::Event;
 
 /// What stands in the place of a secret.
 const SHOWN: &str = "#";
+/// How often a name is searched, each time without what was found before.
+const MOST_TIMES: usize = 8;
 /// How many bytes are decoded of one name.
 const MOST_DECODED: usize = 1 << 20;
 
@@ -49,6 +51,23 @@ impl ShownNames {
         if self.clean.has(key) {
             return None;
         }
+        let Some(first) = self.masked(text) else {
+            self.clean.add(key);
+            return None;
+        };
+        // A secret that touched another one may stand free now.
+        let mut shown = first;
+        for _ in 0..MOST_TIMES {
+            match self.masked(&shown) {
+                Some(again) => shown = again,
+                None => return Some(shown),
+            }
+        }
+        Some(SHOWN.to_owned())
+    }
+
+    /// The text without the secrets that are found in it; none where there are none.
+    fn masked(&self, text: &str) -> Option<String> {
         let mut found = Vec::new();
         let mut budget = Budget::of(text.len(), MOST_DECODED);
         if self.search.scan(text.as_bytes(), Sight::Whole, &mut budget, &mut found).is_err() {
@@ -56,11 +75,7 @@ impl ShownNames {
             return Some(SHOWN.to_owned());
         }
         found.retain(|found| found.confidence > Confidence::Low);
-        if found.is_empty() {
-            self.clean.add(key);
-            return None;
-        }
-        Some(without(text, &found))
+        (!found.is_empty()).then(|| without(text, &found))
     }
 }
 
@@ -81,6 +96,7 @@ fn without(text: &str, found: &[Match<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detection::testing::Gateway;
     use crate::dlp::Detectors;
 
     #[test]
@@ -90,6 +106,8 @@ mod tests {
         let shown = |text: &str| names.shown(text);
         assert_eq!(shown(&format!("{secret}.evil.example")).unwrap(), "#.evil.example");
         assert_eq!(shown(&format!("/ä/{secret}/ä/{secret}/b")).unwrap(), "/ä/#/ä/#/b");
+        let reversed: String = ["glp", "at-Ab3dEf6hIj9kLm2nOp5q"].concat().chars().rev().collect();
+        assert_eq!(shown(&format!("={reversed}{secret}")).unwrap(), "=##");
         let hook = ["/serv", "ices/T0A1B2C3D/B0A1B2C3D/aB3dEf6hIj9kLm2nOp5qRs8t"].concat();
         assert_eq!(names.shown_path("hooks.slack.com", &hook).unwrap(), "/#");
         assert_eq!(names.shown_path("hooks.slack.com", &format!("/{secret}/a")).unwrap(), "/#/a");
@@ -98,5 +116,15 @@ mod tests {
             assert_eq!(shown(text), None, "{text}");
             assert_eq!(shown(text), None, "{text}");
         }
+    }
+
+    /// What a secret is replaced by is of the pattern, so that one more is found each time.
+    #[test]
+    fn a_name_that_cannot_be_shown_without_secrets_is_not_shown() {
+        let gateway = Gateway::under("{dataLoss: {patterns: [{name: p, regex: '[#=]secret'}]}}");
+        let names = ShownNames::new(gateway.search, Arc::default());
+        let shown = |times: usize| names.shown(&format!("a={}", "secret".repeat(times))).unwrap();
+        assert_eq!(shown(MOST_TIMES), "a#");
+        assert_eq!(shown(MOST_TIMES + 2), SHOWN);
     }
 }

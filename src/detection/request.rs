@@ -7,13 +7,14 @@ use memchr::memmem;
 
 use super::clean::Way;
 use super::joined::Ends;
-use super::{Inspection, Settled, Site};
+use super::replaced::looked;
+use super::{Inspection, Searched, Settled, Site};
 use crate::call::withheld::PLACEHOLDER;
 use crate::call::{Denial, Role};
-use crate::dlp::{Confidence, Sight};
+use crate::dlp::Sight;
 use crate::policy::data_loss::{FindingAction, FindingPlace};
 use crate::provider::request::marks::Form;
-use crate::provider::request::{Detection, Looked, Redaction, RequestItem, RequestText};
+use crate::provider::request::{Detection, Looked, RequestItem, RequestText};
 
 /// Finds what stands in the place of a secret.
 static PLACEHOLDERS: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(PLACEHOLDER));
@@ -178,7 +179,10 @@ impl Inspection {
             location: &|| text.place.to_string(),
             described: &|| described(text, tool),
         };
-        Ok(self.search(words.as_bytes(), sight, &site)?.settled)
+        let budget = self.budget.clone();
+        let Searched { mut settled, .. } = self.search(words.as_bytes(), sight, &site)?;
+        self.freed(words, (sight, &site), budget, &mut settled)?;
+        Ok(settled)
     }
 
     pub(super) fn is_clean(&self, key: Option<u128>) -> bool {
@@ -302,28 +306,4 @@ pub(super) fn described(text: &RequestText<'_, '_>, tool: Option<&str>) -> Strin
         Some(number) => format!("{what} in message {number}"),
         None => what.into_owned(),
     }
-}
-
-/// What of a text is to be replaced: each secret, and beside a sure one the less sure ones too. What overlaps goes together.
-fn looked(mut found: Vec<Settled>, redacted: &mut std::collections::BTreeSet<String>) -> Looked {
-    let has_finding = !found.is_empty();
-    let is_sure =
-        |found: &Settled| found.action == FindingAction::Redact && found.confidence == Confidence::High;
-    if found.iter().any(is_sure) {
-        let less = found.iter_mut().filter(|found| found.confidence == Confidence::Medium);
-        less.for_each(|found| found.action = found.action.max(FindingAction::Redact));
-    }
-    found.retain(|found| found.action == FindingAction::Redact);
-    found.sort_by_key(|found| (found.range.start, std::cmp::Reverse(found.range.end)));
-    let mut redactions: Vec<Redaction> = Vec::new();
-    for Settled { range, detector, .. } in found {
-        match redactions.last_mut().filter(|last| range.start < last.range.end) {
-            Some(last) => last.range.end = last.range.end.max(range.end),
-            None => {
-                redactions.push(Redaction { range, by: format!("{PLACEHOLDER}{detector}]") });
-                redacted.insert(detector);
-            }
-        }
-    }
-    Looked { has_finding, redactions }
 }

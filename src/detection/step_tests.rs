@@ -1,78 +1,17 @@
 //! What is remembered of clean texts changes nothing but the time: with it the same is found and replaced as without.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{CleanTexts, Inspection};
-use crate::call::{Api, BlockedCalls, Dialect, Service, Vendor};
-use crate::dlp::{Detectors, Search};
-use crate::name::host::Host;
-use crate::policy::{Policy, document};
-use crate::provider::adapter::ModelRequestHead;
-use crate::provider::request::{self, Detection};
-use crate::wire::json::Limits;
+use super::CleanTexts;
+use super::testing::Gateway;
+use crate::call::Dialect;
 
 /// Texts that are clean alone; some are two parts of a token.
 const TEXTS: [&str; 7] =
     ["go", "a\n\"b\"\\", "see glpat-Zx3", "Zx3kQ9vB7mW2", "kQ9vB7mW2tR5yU8pL there", "tR5yU8pL1", "ä€ text"];
-
-struct Gateway {
-    policy: Arc<Policy>,
-    search: Search,
-    host: Host,
-    is_vouched: bool,
-    dialect: Dialect,
-}
-
-impl Gateway {
-    fn new() -> Self {
-        Self::under("{}")
-    }
-
-    fn under(spec: &str) -> Self {
-        let text = format!(
-            "{{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {{name: p, namespace: n}}, spec: {spec}}}"
-        );
-        let documents = document::parse("p.yaml", &text).unwrap();
-        let policy = Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap());
-        let search = Arc::clone(Detectors::shared()).into();
-        let host = Host::parse("api.anthropic.com").unwrap();
-        Self { policy, search, host, is_vouched: true, dialect: Dialect::Anthropic }
-    }
-
-    /// What was found in a request, and what became of it.
-    fn read(&self, body: &str, clean: Option<&Arc<CleanTexts>>) -> (Vec<String>, String) {
-        let inspection = Inspection::of(&self.policy, self.search.clone(), &self.host, (body.len(), 1 << 20))
-            .of_model(self.is_vouched);
-        let mut inspection = match clean {
-            Some(clean) => inspection.passing_over(Arc::clone(clean)),
-            None => inspection,
-        };
-        let (vendor, api, path) = if self.dialect == Dialect::OpenAIChat {
-            (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions")
-        } else {
-            (Vendor::Anthropic, Api::Messages, "/v1/messages")
-        };
-        let service = Service { vendor, api, dialect: Some(self.dialect) };
-        let head = ModelRequestHead { service, path, query: None, is_subscription: false };
-        let read = request::read(
-            crate::provider::adapter(self.dialect),
-            &head,
-            (body.as_bytes(), Limits::default()),
-            (&*self.policy, &BlockedCalls::new(1)),
-            Some(&mut inspection as &mut dyn Detection),
-        );
-        let became = match read {
-            Ok(edited) => String::from_utf8(edited.body.unwrap_or_else(|| body.as_bytes().to_vec())).unwrap(),
-            Err(denial) => denial.decision.why().to_owned(),
-        };
-        let found = inspection.take().findings;
-        (found.into_iter().map(|found| format!("{} {}", found.location, found.detector)).collect(), became)
-    }
-}
 
 /// A conversation of these texts; a long one has a page in front or behind it.
 fn conversation(turns: &[(usize, usize)]) -> String {

@@ -1,0 +1,69 @@
+//! A gateway for tests that reads requests to models.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{CleanTexts, Inspection};
+use crate::call::{Api, BlockedCalls, Dialect, Service, Vendor};
+use crate::dlp::{Detectors, Search};
+use crate::name::host::Host;
+use crate::policy::{Policy, document};
+use crate::provider::adapter::ModelRequestHead;
+use crate::provider::request::{self, Detection};
+use crate::wire::json::Limits;
+
+/// A gateway with all detectors.
+pub(super) struct Gateway {
+    policy: Arc<Policy>,
+    pub(super) search: Search,
+    host: Host,
+    pub(super) is_vouched: bool,
+    pub(super) dialect: Dialect,
+}
+
+impl Gateway {
+    pub(super) fn new() -> Self {
+        Self::under("{}")
+    }
+
+    pub(super) fn under(spec: &str) -> Self {
+        let text = format!(
+            "{{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {{name: p, namespace: n}}, spec: {spec}}}"
+        );
+        let documents = document::parse("p.yaml", &text).unwrap();
+        let policy = Arc::new(Policy::compile(&documents, &BTreeMap::new()).unwrap());
+        let search = Arc::clone(policy.detectors().unwrap_or(Detectors::shared())).into();
+        let host = Host::parse("api.anthropic.com").unwrap();
+        Self { policy, search, host, is_vouched: true, dialect: Dialect::Anthropic }
+    }
+
+    /// What was found in a request, and what became of it.
+    pub(super) fn read(&self, body: &str, clean: Option<&Arc<CleanTexts>>) -> (Vec<String>, String) {
+        let inspection = Inspection::of(&self.policy, self.search.clone(), &self.host, (body.len(), 1 << 20))
+            .of_model(self.is_vouched);
+        let mut inspection = match clean {
+            Some(clean) => inspection.passing_over(Arc::clone(clean)),
+            None => inspection,
+        };
+        let (vendor, api, path) = if self.dialect == Dialect::OpenAIChat {
+            (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions")
+        } else {
+            (Vendor::Anthropic, Api::Messages, "/v1/messages")
+        };
+        let service = Service { vendor, api, dialect: Some(self.dialect) };
+        let head = ModelRequestHead { service, path, query: None, is_subscription: false };
+        let read = request::read(
+            crate::provider::adapter(self.dialect),
+            &head,
+            (body.as_bytes(), Limits::default()),
+            (&*self.policy, &BlockedCalls::new(1)),
+            Some(&mut inspection as &mut dyn Detection),
+        );
+        let became = match read {
+            Ok(edited) => String::from_utf8(edited.body.unwrap_or_else(|| body.as_bytes().to_vec())).unwrap(),
+            Err(denial) => denial.decision.why().to_owned(),
+        };
+        let found = inspection.take().findings;
+        (found.into_iter().map(|found| format!("{} {}", found.location, found.detector)).collect(), became)
+    }
+}
