@@ -96,8 +96,17 @@ impl Gateway {
 
     /// Resident memory in KiB.
     pub(crate) fn resident(&self) -> u64 {
+        self.memory("VmRSS:")
+    }
+
+    /// The part of it that is no page of a file, such as the executable's, in KiB.
+    pub(crate) fn own(&self) -> u64 {
+        self.memory("RssAnon:")
+    }
+
+    fn memory(&self, kind: &str) -> u64 {
         let status = self.proc("status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(kind)).unwrap();
         line.trim().trim_end_matches("kB").trim().parse().unwrap()
     }
 

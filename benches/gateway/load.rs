@@ -26,12 +26,27 @@ static READING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(30, 5_000, "Read",
 /// The same, 40 turns that print 3.7 KB each.
 static PRINTING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(40, 3_700, "Bash", "command"));
 
+/// What stands in each result for the number of its conversation, so that none has a text of another one.
+const CONVERSATION: &str = concat!("conversation", "-", "00000000");
+static CONVERSATIONS: AtomicU64 = AtomicU64::new(1);
+
+/// A turn of another conversation.
+fn turn_of(turn: &Bytes, conversation: u64) -> Bytes {
+    let mut turn = turn.to_vec();
+    let mark = format!("conversation-{conversation:08}");
+    let places: Vec<usize> = memchr::memmem::find_iter(&turn, CONVERSATION).collect();
+    for at in places {
+        turn[at..at + CONVERSATION.len()].copy_from_slice(mark.as_bytes());
+    }
+    turn.into()
+}
+
 /// The body of each turn of a conversation, of which each adds a call of a tool and a result of so many bytes.
 fn turns(count: usize, bytes: usize, tool: &str, parameter: &str) -> Vec<Bytes> {
     let source = include_str!("load.rs");
     let result = |number: usize| -> String {
         let text: String = source.chars().cycle().skip(number * 997).take(bytes).collect();
-        format!("{number} {text}")
+        format!("{number} {CONVERSATION} {text}")
     };
     let mut messages = vec![json!({"role": "user", "content": "go"})];
     let turn = |number: usize| {
@@ -331,13 +346,16 @@ impl Worker {
 
     async fn converse(self, turns: &[Bytes]) {
         let mut sender = self.client.open(self.way, MODEL, false).await;
-        for turn in turns.iter().cycle() {
-            let begun = Instant::now();
-            let body = Body::text(turn.clone());
-            let answer = sender.send(MODEL, "/v1/messages", body).await;
-            assert!(answer.status().is_success(), "{}", answer.status());
-            read(answer.into_body(), |_| ()).await;
-            self.done(begun);
+        loop {
+            let conversation = CONVERSATIONS.fetch_add(1, Ordering::Relaxed);
+            for turn in turns {
+                let body = Body::text(turn_of(turn, conversation));
+                let begun = Instant::now();
+                let answer = sender.send(MODEL, "/v1/messages", body).await;
+                assert!(answer.status().is_success(), "{}", answer.status());
+                read(answer.into_body(), |_| ()).await;
+                self.done(begun);
+            }
         }
     }
 

@@ -47,9 +47,10 @@ async fn memory(plain: &Path, all: &Path) -> String {
     command.env("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", collector).env("OTEL_EXPORTER_OTLP_ENDPOINT", collector);
     let on = Gateway::with_settings(all, &mut command);
     tokio::time::sleep(SETTLE).await;
-    let [off, on] = [off.resident(), on.resident()].map(|kib| kib as f64 / 1024.0);
-    format!(
-        "memory, idle: {off:.1} MiB with all of it off, {on:.1} MiB with all of it on ({:.1} MiB more)",
-        on - off
-    )
+    let more = |of: fn(&Gateway) -> u64| {
+        let [off, on] = [of(&off), of(&on)].map(|kib| kib as f64 / 1024.0);
+        format!("{off:.1} MiB with all of it off, {on:.1} with all of it on ({:.1} more)", on - off)
+    };
+    let (resident, own) = (more(Gateway::resident), more(Gateway::own));
+    format!("memory, idle: {resident}; without pages of files: {own}")
 }

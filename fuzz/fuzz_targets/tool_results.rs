@@ -13,7 +13,8 @@ use postern::policy::{Policy, document};
 use postern::provider::adapter::ModelRequestHead;
 use postern::tool_output::conversations::Conversations;
 use postern::tool_output::cut::{Cut, PREFIX};
-use postern::tool_output::plan::{self, PlannedChange, PlannedEdit};
+use postern::tool_output::known::KnownCuts;
+use postern::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
 use postern::tool_output::request::{AskedRequest, Places, Settings, planned};
 use postern::tool_output::{Amount, Compress, Repeats, Shortening};
 use postern::wire::json::{KnownParts, Limits};
@@ -96,6 +97,10 @@ impl Places for Evidence {
         format!("/e/{}.txt", text.len())
     }
 
+    fn root(&self) -> &str {
+        "/e/"
+    }
+
     fn is_named_in(&self, input: &str) -> bool {
         input.contains("/e/")
     }
@@ -111,12 +116,12 @@ fuzz_target!(|input: Input<'_>| {
     }
     let repeats = if input.bounds.refers { Repeats::Refer } else { Repeats::Keep };
     let settings = Arc::new(Every(Shortening { compress: Some(bounds), repeats }));
-    let conversations = Conversations::new(Some(Arc::clone(&settings)));
+    let remembered = (Conversations::new(Some(Arc::clone(&settings))), KnownCuts::default());
     let dialect = if input.dialect { Dialect::Anthropic } else { Dialect::OpenAIChat };
     let mut before: Option<Vec<u8>> = None;
     for turn in 1..=input.results.len().min(4) {
         let body = body(dialect, &input.results[..turn]);
-        let sent = check_request(dialect, &body, &conversations, &settings).expect("it is a request");
+        let sent = check_request(dialect, &body, &remembered, &settings).expect("it is a request");
         if let Some(before) = before {
             assert!(
                 sent.starts_with(&before[..before.len() - 2]),
@@ -172,7 +177,7 @@ fn check_cut(text: &str, bounds: &Compress) {
 fn check_request(
     dialect: Dialect,
     body: &[u8],
-    conversations: &Conversations<Every>,
+    (conversations, cuts): &(Conversations<Every>, KnownCuts),
     settings: &Arc<Every>,
 ) -> Option<Vec<u8>> {
     let (api, path) = match dialect {
@@ -185,29 +190,32 @@ fn check_request(
     let terms: &dyn Terms = &*TERMS;
     let (limits, known) = (Limits::default(), KnownParts::default());
     let asked = AskedRequest { adapter, head, body, known: &known, limits, terms, heard: None };
-    let edits = planned(&asked, conversations, Some(settings), Some(&Evidence), Instant::now())?;
+    let plan = |cuts| planned(&asked, (conversations, cuts), Some(settings), Some(&Evidence), Instant::now());
+    let edits = plan(cuts)?;
+    assert_eq!(Some(&edits), plan(&KnownCuts::default()).as_ref(), "what is remembered changes nothing");
     let changes: Vec<_> =
         edits.iter().filter_map(|edit| Some((edit.range.clone(), replacement(edit)?))).collect();
     let sent = plan::apply(body, &changes);
     let mut at = 0;
     let mut left = sent.as_slice();
-    for (range, text) in &changes {
+    for (range, Replacement { text, json }) in &changes {
         assert!(at <= range.start, "edits overlap");
         left = left.strip_prefix(&body[at..range.start]).expect("bytes before a result changed");
         let before: String =
             serde_json::from_slice(&body[range.clone()]).expect("what is edited is a string");
         assert!(text.len() < before.len(), "an edit is longer");
-        left = left.strip_prefix(json!(text).to_string().as_bytes()).expect("the text of the edit");
+        assert_eq!(**json, json!(&**text).to_string(), "the text of the edit");
+        left = left.strip_prefix(json.as_bytes()).expect("the text of the edit");
         at = range.end;
     }
     assert_eq!(left, &body[at..], "bytes behind the results changed");
     Some(sent)
 }
 
-fn replacement(edit: &PlannedEdit) -> Option<&str> {
+fn replacement(edit: &PlannedEdit) -> Option<Replacement> {
     match &edit.change {
-        PlannedChange::Cut { left, .. } => Some(left),
-        PlannedChange::Refer { reference } => Some(reference),
+        PlannedChange::Cut { left, .. } => Some(left.clone()),
+        PlannedChange::Refer { reference } => Some(reference.clone()),
         PlannedChange::Leave(_) => None,
     }
 }

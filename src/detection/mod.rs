@@ -8,6 +8,8 @@
 mod clean;
 mod files;
 mod head;
+#[cfg(test)]
+mod item_tests;
 mod joined;
 mod names;
 mod replaced;

@@ -12,6 +12,10 @@ use crate::provider::adapter::ModelRequestHead;
 use crate::provider::request::{self, Detection};
 use crate::wire::json::Limits;
 
+/// Texts that are clean alone; some are two parts of a token.
+pub(super) const TEXTS: [&str; 7] =
+    ["go", "a\n\"b\"\\", "see glpat-Zx3", "Zx3kQ9vB7mW2", "kQ9vB7mW2tR5yU8pL there", "tR5yU8pL1", "ä€ text"];
+
 /// A gateway with all detectors.
 pub(super) struct Gateway {
     policy: Arc<Policy>,
@@ -37,6 +41,10 @@ impl Gateway {
         Self { policy, search, host, is_vouched: true, dialect: Dialect::Anthropic }
     }
 
+    pub(super) fn speaking(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
+    }
+
     /// What was found in a request, and what became of it.
     pub(super) fn read(&self, body: &str, clean: Option<&Arc<CleanTexts>>) -> (Vec<String>, String) {
         let inspection = Inspection::of(&self.policy, self.search.clone(), &self.host, (body.len(), 1 << 20))
@@ -45,10 +53,14 @@ impl Gateway {
             Some(clean) => inspection.passing_over(Arc::clone(clean)),
             None => inspection,
         };
-        let (vendor, api, path) = if self.dialect == Dialect::OpenAIChat {
-            (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions")
-        } else {
-            (Vendor::Anthropic, Api::Messages, "/v1/messages")
+        let (vendor, api, path) = match self.dialect {
+            Dialect::Anthropic => (Vendor::Anthropic, Api::Messages, "/v1/messages"),
+            Dialect::OpenAIChat => (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions"),
+            Dialect::OpenAIResponses => (Vendor::OpenAi, Api::Responses, "/v1/responses"),
+            Dialect::Gemini => {
+                (Vendor::Gemini, Api::GenerateContent, "/v1beta/models/gemini-2.5-pro:generateContent")
+            }
+            Dialect::Bedrock => (Vendor::Bedrock, Api::Converse, "/model/amazon.nova-pro/converse"),
         };
         let service = Service { vendor, api, dialect: Some(self.dialect) };
         let head = ModelRequestHead { service, path, query: None, is_subscription: false };

@@ -205,6 +205,11 @@ impl Evidence {
         }
     }
 
+    /// What every such place begins with.
+    pub fn root(&self) -> &str {
+        self.agent_path.as_deref().unwrap_or(gateway::EVIDENCE)
+    }
+
     /// Whether a text, such as the input of a call, names a place of texts that were cut.
     pub fn is_named_in(&self, text: &str) -> bool {
         let below = [gateway::NAME, gateway::BELOW.trim_end_matches('/')].map(|at| format!("{at}/evidence/"));

@@ -1,5 +1,5 @@
-//! What the gateway remembers of results of tools that it shortened: the settings of conversations, and which texts were
-//! told of.
+//! What the gateway remembers of results of tools that it shortened: the settings of conversations, what became
+//! of texts, and which were told of.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::policy::tool_outputs::ToolOutputs;
 use crate::tool_output::Shortened;
 use crate::tool_output::conversations::Conversations;
+use crate::tool_output::known::KnownCuts;
 
 /// How many texts are remembered that were told of.
 const MOST_TOLD: usize = 65_536;
@@ -18,6 +19,7 @@ const MOST_TOLD: usize = 65_536;
 /// The memory of one gateway.
 pub(crate) struct ShortenedTexts {
     pub(crate) conversations: Conversations<ToolOutputs>,
+    pub(crate) cuts: KnownCuts,
     /// By a hash that nobody else can make.
     told: Cache<u128, ()>,
     seeds: [RandomState; 2],
@@ -27,7 +29,8 @@ impl ShortenedTexts {
     /// `first`: the settings with which the gateway starts.
     pub(crate) fn new(first: Option<Arc<ToolOutputs>>) -> Self {
         let seeds = [RandomState::default(), RandomState::default()];
-        Self { conversations: Conversations::new(first), told: Cache::new(MOST_TOLD), seeds }
+        let (conversations, cuts) = (Conversations::new(first), KnownCuts::default());
+        Self { conversations, cuts, told: Cache::new(MOST_TOLD), seeds }
     }
 
     /// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.

@@ -10,6 +10,7 @@ pub mod cut;
 pub mod cut_by_agent;
 pub mod diagnostics;
 pub mod heard;
+pub mod known;
 pub mod plan;
 pub mod request;
 mod units;
@@ -27,7 +28,7 @@ pub struct Shortening {
 }
 
 /// When a result is cut, and what is left of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Compress {
     /// A result with more of either is cut.
     pub above: Amount,
@@ -38,7 +39,7 @@ pub struct Compress {
 }
 
 /// So many lines, or so many bytes, whichever comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Amount {
     pub lines: usize,
     pub bytes: usize,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::cut::{Cut, CutNote, PREFIX};
 use super::cut_by_agent::is_cut_by_agent;
-use super::{Repeats, Shortening};
+use super::known::{KnownCuts, LongText, OfText};
+use super::request::Places;
+use super::{Compress, Repeats, Shortening};
 use crate::wire::json::Value;
 
 /// A text of a tool's result in a request.
@@ -35,14 +37,28 @@ pub struct PlannedEdit {
     pub change: PlannedChange,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedChange {
     /// Only once all of the text is kept elsewhere.
-    Cut { left: String, note: CutNote },
+    Cut { left: Replacement, note: CutNote },
     /// It stands above.
-    Refer { reference: String },
+    Refer { reference: Replacement },
     /// It is long, and stays for this reason.
     Leave(&'static str),
+}
+
+/// What stands in the place of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    pub text: Arc<str>,
+    /// The same as a JSON string, with its quotes.
+    pub json: Arc<str>,
+}
+
+impl From<String> for Replacement {
+    fn from(text: String) -> Self {
+        Self { json: serde_json::Value::from(text.as_str()).to_string().into(), text: text.into() }
+    }
 }
 
 impl PlannedEdit {
@@ -63,61 +79,74 @@ const LEAST_REFERRED: usize = 400;
 /// The longest reference, in bytes.
 const LONGEST_REFERENCE: usize = 280;
 
-/// Plans the edits. `place` says where all of a text is; `may_refer` is false where the provider may drop what is earlier.
-pub fn plan(
-    results: &[ResultText<'_>],
-    settings: &Shortening,
-    may_refer: bool,
-    place: impl Fn(&str) -> String,
-) -> Vec<PlannedEdit> {
-    let mut edits = Vec::new();
-    // Results that stand whole in this request, by the length of their JSON.
-    let mut whole: HashMap<usize, Vec<&ResultText<'_>>> = HashMap::new();
-    let refers = may_refer && settings.repeats == Repeats::Refer;
-    for result in results {
-        if let Some(edit) = cut(result, settings, &place) {
-            edits.push(edit);
-            continue;
-        }
-        let raw = result.value.raw();
-        if !refers || !result.is_referred || raw.len() < LEAST_REFERRED {
-            continue;
-        }
-        let alike = whole.entry(raw.len()).or_default();
-        let earlier = alike.iter().find(|one| one.is_error == result.is_error && one.value.raw() == raw);
-        match earlier.and_then(|earlier| earlier.called.as_deref()) {
-            Some(called) => edits.extend(refer(result, called)),
-            None => alike.push(result),
-        }
-    }
-    edits
+/// By what edits are planned.
+pub struct Plan<'a> {
+    pub settings: &'a Shortening,
+    /// False where the provider may drop what is earlier.
+    pub may_refer: bool,
+    /// Where all of a text is that is cut. Without them nothing could be kept.
+    pub places: Option<&'a dyn Places>,
+    /// What became of texts before.
+    pub known: &'a KnownCuts,
 }
 
-fn cut(
-    result: &ResultText<'_>,
-    settings: &Shortening,
-    place: impl Fn(&str) -> String,
-) -> Option<PlannedEdit> {
-    let bounds = settings.compress.as_ref().filter(|_| result.is_cut)?;
-    // No text has more bytes or lines than its JSON has bytes.
-    if result.value.raw().len() <= bounds.above.bytes.min(bounds.above.lines) {
-        return None;
+impl Plan<'_> {
+    /// Plans the edits.
+    pub fn edits(&self, results: &[ResultText<'_>]) -> Vec<PlannedEdit> {
+        let mut edits = Vec::new();
+        // Results that stand whole in this request, by the length of their JSON.
+        let mut whole: HashMap<usize, Vec<&ResultText<'_>>> = HashMap::new();
+        let refers = self.may_refer && self.settings.repeats == Repeats::Refer;
+        for result in results {
+            if let Some(edit) = self.cut(result) {
+                edits.push(edit);
+                continue;
+            }
+            let raw = result.value.raw();
+            if !refers || !result.is_referred || raw.len() < LEAST_REFERRED {
+                continue;
+            }
+            let alike = whole.entry(raw.len()).or_default();
+            let earlier = alike.iter().find(|one| one.is_error == result.is_error && one.value.raw() == raw);
+            match earlier.and_then(|earlier| earlier.called.as_deref()) {
+                Some(called) => edits.extend(refer(result, called)),
+                None => alike.push(result),
+            }
+        }
+        edits
     }
-    let text = result.value.text()?;
-    let bounds = if result.is_error { bounds.of_error() } else { *bounds };
-    let cut = Cut::of(&text, &bounds)?;
-    let change = match cut.write(&place(&text)) {
-        _ if result.reads_evidence => PlannedChange::Leave(READS_EVIDENCE),
-        _ if is_cut_by_agent(&text) => PlannedChange::Leave(CUT_BY_AGENT),
-        Some(left) => PlannedChange::Cut { left, note: cut.note() },
-        None => PlannedChange::Leave(LITTLE_GAIN),
-    };
-    Some(PlannedEdit { range: result.value.span(), before: Arc::from(&*text), change })
+
+    fn cut(&self, result: &ResultText<'_>) -> Option<PlannedEdit> {
+        let bounds = self.settings.compress.as_ref().filter(|_| result.is_cut)?;
+        let raw = result.value.raw();
+        // No text has more bytes or lines than its JSON has bytes.
+        if raw.len() <= bounds.above.bytes.min(bounds.above.lines) {
+            return None;
+        }
+        let bounds = if result.is_error { bounds.of_error() } else { *bounds };
+        let root = self.places.map(Places::root).unwrap_or_default();
+        let long = self.known.of((raw, bounds, root), || self.of_text(result.value, &bounds));
+        let LongText { text, change } = long?;
+        let change = if result.reads_evidence { PlannedChange::Leave(READS_EVIDENCE) } else { change };
+        Some(PlannedEdit { range: result.value.span(), before: text, change })
+    }
+
+    fn of_text(&self, value: Value<'_>, bounds: &Compress) -> OfText {
+        let text = value.text()?;
+        let cut = Cut::of(&text, bounds)?;
+        let place = self.places.map(|places| places.place(&text)).unwrap_or_default();
+        let change = match cut.write(&place) {
+            _ if is_cut_by_agent(&text) => PlannedChange::Leave(CUT_BY_AGENT),
+            Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note() },
+            None => PlannedChange::Leave(LITTLE_GAIN),
+        };
+        Some(LongText { text: Arc::from(&*text), change })
+    }
 }
 
 fn refer(result: &ResultText<'_>, called: &str) -> Option<PlannedEdit> {
     let before = Arc::from(&*result.value.text()?);
-    let reference = format!("{PREFIX}Same as the result of {called} above.");
+    let reference = format!("{PREFIX}Same as the result of {called} above.").into();
     let change = PlannedChange::Refer { reference };
     Some(PlannedEdit { range: result.value.span(), before, change })
 }
@@ -130,12 +159,12 @@ pub fn called(name: &str, id: &str) -> Option<String> {
 }
 
 /// Replaces strings of a document; `changes` are in its order and do not overlap.
-pub fn apply(body: &[u8], changes: &[(Range<usize>, &str)]) -> Vec<u8> {
+pub fn apply(body: &[u8], changes: &[(Range<usize>, Replacement)]) -> Vec<u8> {
     let mut edited = Vec::with_capacity(body.len());
     let mut copied = 0;
-    for (range, text) in changes {
+    for (range, Replacement { json, .. }) in changes {
         edited.extend_from_slice(body.get(copied..range.start).unwrap_or_default());
-        edited.extend_from_slice(serde_json::Value::from(*text).to_string().as_bytes());
+        edited.extend_from_slice(json.as_bytes());
         copied = range.end;
     }
     edited.extend_from_slice(body.get(copied..).unwrap_or_default());
@@ -158,6 +187,22 @@ mod tests {
         repeats: Repeats::Refer,
     };
 
+    struct Place;
+
+    impl Places for Place {
+        fn place(&self, _: &str) -> String {
+            "PLACE".to_owned()
+        }
+
+        fn root(&self) -> &str {
+            "PLACE"
+        }
+
+        fn is_named_in(&self, _: &str) -> bool {
+            false
+        }
+    }
+
     /// The edited texts of a list of results, each called by its number.
     fn edited(texts: &[&str], settings: &Shortening, may_refer: bool) -> Vec<String> {
         let body = serde_json::to_string(texts).unwrap();
@@ -176,7 +221,10 @@ mod tests {
                 called: called("Bash", &number.to_string()),
             })
             .collect();
-        let edits = plan(&results, settings, may_refer, |_| "PLACE".to_owned());
+        let (places, known) = (Some(&Place as &dyn Places), &KnownCuts::default());
+        let plan = Plan { settings, may_refer, places, known };
+        let edits = plan.edits(&results);
+        assert_eq!(plan.edits(&results), edits, "what is remembered changes nothing");
         let changes: Vec<_> = edits
             .iter()
             .filter_map(|edit| {
@@ -185,7 +233,7 @@ mod tests {
                     PlannedChange::Refer { reference } => reference,
                     PlannedChange::Leave(_) => return None,
                 };
-                Some((edit.range.clone(), text.as_str()))
+                Some((edit.range.clone(), text.clone()))
             })
             .collect();
         serde_json::from_slice(&apply(body.as_bytes(), &changes)).unwrap()

@@ -6,7 +6,8 @@ use std::time::Instant;
 use super::Shortening;
 use super::conversations::Conversations;
 use super::heard::Heard;
-use super::plan::{self, PlannedEdit, ResultText};
+use super::known::KnownCuts;
+use super::plan::{self, Plan, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
 use crate::name::gateway::READ_EVIDENCE;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
@@ -31,6 +32,9 @@ pub trait Places {
     /// Where all of a text is, once it was kept.
     fn place(&self, text: &str) -> String;
 
+    /// What every place begins with.
+    fn root(&self) -> &str;
+
     /// Whether the input of a call names such a place: what it gives back was cut once already.
     fn is_named_in(&self, input: &str) -> bool;
 }
@@ -53,7 +57,7 @@ pub struct AskedRequest<'a> {
 /// force. Without `places` nothing that is cut could be kept.
 pub fn planned<S: Settings>(
     asked: &AskedRequest<'_>,
-    conversations: &Conversations<S>,
+    (conversations, known): (&Conversations<S>, &KnownCuts),
     current: Option<&Arc<S>>,
     places: Option<&dyn Places>,
     now: Instant,
@@ -78,8 +82,8 @@ pub fn planned<S: Settings>(
         text
     });
     let results: Vec<ResultText<'_>> = results.collect();
-    let place = |text: &str| places.map(|places| places.place(text)).unwrap_or_default();
-    Some(plan::plan(&results, settings.shortening(), !found.may_forget, place))
+    let plan = Plan { settings: settings.shortening(), may_refer: !found.may_forget, places, known };
+    Some(plan.edits(&results))
 }
 
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.

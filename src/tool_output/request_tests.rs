@@ -36,6 +36,10 @@ impl Places for Kept {
         format!("/evidence/{}.txt", text.len())
     }
 
+    fn root(&self) -> &str {
+        "/evidence/"
+    }
+
     fn is_named_in(&self, input: &str) -> bool {
         input.contains("/evidence/")
     }
@@ -52,7 +56,7 @@ fn settings(diagnostics: usize, repeats: Repeats) -> Arc<Simple> {
 fn sent(
     dialect: Dialect,
     body: &[u8],
-    conversations: &Conversations<Simple>,
+    (conversations, cuts): &(Conversations<Simple>, KnownCuts),
     current: Option<&Arc<Simple>>,
 ) -> Vec<u8> {
     let (api, path) = match dialect {
@@ -67,14 +71,17 @@ fn sent(
     let adapter = crate::provider::adapter(dialect);
     let (limits, known) = (Limits::default(), KnownParts::default());
     let asked = AskedRequest { adapter, head, body, known: &known, limits, terms: &Open, heard: None };
-    let edits = planned(&asked, conversations, current, Some(&Kept), Instant::now()).unwrap_or_default();
+    let plan = |cuts| planned(&asked, (conversations, cuts), current, Some(&Kept), Instant::now());
+    let edits = plan(cuts);
+    assert_eq!(edits, plan(&KnownCuts::default()), "what is remembered changes nothing");
+    let edits = edits.unwrap_or_default();
     let changes: Vec<_> = edits
         .iter()
         .filter_map(|edit| match &edit.change {
             PlannedChange::Cut { left, .. } if edit.before.len().is_multiple_of(2) => {
-                Some((edit.range.clone(), left.as_str()))
+                Some((edit.range.clone(), left.clone()))
             }
-            PlannedChange::Refer { reference } => Some((edit.range.clone(), reference.as_str())),
+            PlannedChange::Refer { reference } => Some((edit.range.clone(), reference.clone())),
             PlannedChange::Cut { .. } | PlannedChange::Leave(_) => None,
         })
         .collect();
@@ -203,11 +210,12 @@ proptest! {
     ) {
         let of = |diagnostics: Option<usize>| diagnostics.map(|most| settings(most, repeats));
         let mut current = of(first);
-        let mut conversations = Conversations::new(current.clone());
+        let begun = |first| (Conversations::new(first), KnownCuts::default());
+        let mut remembered = begun(current.clone());
         let mut before: Option<Vec<u8>> = None;
         for turn in 0..=steps.len() {
             let body = body(dialect, &steps[..turn]);
-            let sent = sent(dialect, &body, &conversations, current.as_ref());
+            let sent = sent(dialect, &body, &remembered, current.as_ref());
             if let Some(before) = &before {
                 let open = &before[..before.len() - 2];
                 prop_assert!(
@@ -221,7 +229,7 @@ proptest! {
             match if restarts { Between::Restart } else { reloads[turn] } {
                 Between::Nothing => {}
                 Between::Reload(other) => current = of(other),
-                Between::Restart => conversations = Conversations::new(current.clone()),
+                Between::Restart => remembered = begun(current.clone()),
             }
         }
     }
@@ -233,9 +241,9 @@ fn results_of_every_dialect_are_cut_and_those_that_read_evidence_are_not() {
     let reads = Step { input: "cat /evidence/1.txt", ..long.clone() };
     let current = settings(3, Repeats::Keep);
     for dialect in DIALECTS {
-        let conversations = Conversations::new(Some(Arc::clone(&current)));
+        let remembered = (Conversations::new(Some(Arc::clone(&current))), KnownCuts::default());
         let body = body(dialect, &[long.clone(), reads.clone()]);
-        let sent = sent(dialect, &body, &conversations, Some(&current));
+        let sent = sent(dialect, &body, &remembered, Some(&current));
         let text = String::from_utf8(sent).unwrap();
         let marker = "[postern] 95 of 100 lines (665 bytes) left out. All of it: /evidence/700.txt";
         assert_eq!(text.matches(marker).count(), 1, "{dialect:?}: {text}");

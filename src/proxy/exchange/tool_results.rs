@@ -20,7 +20,7 @@ use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
 use crate::tool_output::heard::Heard;
-use crate::tool_output::plan::{self, PlannedChange, PlannedEdit};
+use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
 use crate::tool_output::request::{self, AskedRequest, Places};
 use crate::tool_output::{Shortened, TOKEN};
 use crate::wire::json::KnownParts;
@@ -138,13 +138,17 @@ fn planned(
     let (adapter, limits) = (asked.adapter, snapshot.json_limits());
     let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy, heard };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
-    let conversations = &gateway.shortened.conversations;
-    request::planned(&asked, conversations, policy.tool_outputs(), places, Instant::now())
+    let remembered = (&gateway.shortened.conversations, &gateway.shortened.cuts);
+    request::planned(&asked, remembered, policy.tool_outputs(), places, Instant::now())
 }
 
 impl Places for Evidence {
     fn place(&self, text: &str) -> String {
         self.place(self.id(text))
+    }
+
+    fn root(&self) -> &str {
+        self.root()
     }
 
     fn is_named_in(&self, input: &str) -> bool {
@@ -155,7 +159,7 @@ impl Places for Evidence {
 /// The edits of a request that are made, and what is told of them.
 #[derive(Default)]
 struct Outcome {
-    changes: Vec<(Range<usize>, String)>,
+    changes: Vec<(Range<usize>, Replacement)>,
     told: Vec<Transform>,
     compressed: usize,
     repeated: usize,
@@ -169,7 +173,7 @@ impl Outcome {
         &mut self,
         gateway: &Gateway,
         range: Range<usize>,
-        (before, left): (&str, String),
+        (before, left): (&str, Replacement),
         (id, note): (EvidenceId, CutNote),
     ) {
         self.compressed += 1;
@@ -179,7 +183,7 @@ impl Outcome {
         self.change(gateway, range, (before, left), (Shortened::Compressed, &detail));
     }
 
-    fn referred(&mut self, gateway: &Gateway, range: Range<usize>, before: &str, reference: String) {
+    fn referred(&mut self, gateway: &Gateway, range: Range<usize>, before: &str, reference: Replacement) {
         self.repeated += 1;
         self.change(
             gateway,
@@ -193,16 +197,16 @@ impl Outcome {
         &mut self,
         gateway: &Gateway,
         range: Range<usize>,
-        (before, after): (&str, String),
+        (before, after): (&str, Replacement),
         (how, detail): (Shortened, &dyn Fn() -> String),
     ) {
         self.before += before.len();
-        self.after += after.len();
+        self.after += after.text.len();
         if gateway.shortened.is_new(before, how) {
-            gateway.metrics.tool_output(how, "", before.len(), after.len());
+            gateway.metrics.tool_output(how, "", before.len(), after.text.len());
             self.told.push(Transform {
                 before: Some(extent(before)),
-                after: Some(extent(&after)),
+                after: Some(extent(&after.text)),
                 ..Transform::new(how.as_str(), Some(detail()))
             });
         }
@@ -229,8 +233,6 @@ impl Outcome {
             "{compressed} compressed, {repeated} repeated, {left} left: {before} bytes became {after}"
         );
         let sum = (!changes.is_empty()).then(|| Transform::new(SUM, Some(words)));
-        let changes: Vec<(Range<usize>, &str)> =
-            changes.iter().map(|(range, text)| (range.clone(), text.as_str())).collect();
         let body = (!changes.is_empty()).then(|| Bytes::from(plan::apply(body, &changes)));
         Some(ShortenedRequest { body, told, sum })
     }
