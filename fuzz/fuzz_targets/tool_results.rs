@@ -130,7 +130,7 @@ fuzz_target!(|input: Input<'_>| {
         }
         before = Some(sent);
     }
-    check_request(dialect, input.body, &conversations, &settings);
+    check_request(dialect, input.body, &remembered, &settings);
 });
 
 /// Cuts a text, and checks what is left.
