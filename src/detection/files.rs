@@ -66,7 +66,8 @@ impl Inspection {
                 file.kind()
             )
         });
-        Some(Settled { range: 0..length, detector, confidence: Confidence::High, action })
+        let (range, sha256) = (0..length, [0; 32]);
+        Some(Settled { range, detector, sha256, confidence: Confidence::High, action })
     }
 
     /// Records the kind and the size of an attachment that holds no text.

@@ -55,82 +55,91 @@ fn said((kind, text, number): Item) -> Said {
 
 /// An item as a dialect writes it. In some the input of a call is a document of its own.
 fn written(dialect: Dialect, item: Item) -> Value {
-    let id = format!("t{}", item.2 % 3);
-    let said = said(item);
+    let (id, said) = (format!("t{}", item.2 % 3), said(item));
     match dialect {
-        Dialect::Anthropic => {
-            let (role, block) = match said {
-                Said::User(text) => ("user", json!({"type": "text", "text": text})),
-                Said::Model(text) => ("assistant", json!({"type": "text", "text": text})),
-                Said::Call(name, input) => {
-                    ("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}))
-                }
-                Said::Result(text) => {
-                    ("user", json!({"type": "tool_result", "tool_use_id": id, "content": text}))
-                }
-                Said::Picture => {
-                    let source = json!({"type": "base64", "media_type": "image/png", "data": PNG});
-                    ("user", json!({"type": "image", "source": source}))
-                }
-            };
-            json!({"role": role, "content": [block]})
+        Dialect::Anthropic => anthropic(&id, said),
+        Dialect::OpenAIChat => chat(&id, said),
+        Dialect::OpenAIResponses => responses(&id, said),
+        Dialect::Gemini => gemini(&id, said),
+        Dialect::Bedrock => bedrock(&id, said),
+    }
+}
+
+fn anthropic(id: &str, said: Said) -> Value {
+    let (role, block) = match said {
+        Said::User(text) => ("user", json!({"type": "text", "text": text})),
+        Said::Model(text) => ("assistant", json!({"type": "text", "text": text})),
+        Said::Call(name, input) => {
+            ("assistant", json!({"type": "tool_use", "id": id, "name": name, "input": input}))
         }
-        Dialect::OpenAIChat => match said {
-            Said::User(text) => json!({"role": "user", "name": "Zx3", "content": text}),
-            Said::Model(text) => json!({"role": "assistant", "content": text}),
-            Said::Call(name, input) => {
-                let function = json!({"name": name, "arguments": input.to_string()});
-                json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": function}]})
-            }
-            Said::Result(text) => json!({"role": "tool", "tool_call_id": id, "content": text}),
-            Said::Picture => {
-                let url = json!({"url": format!("data:image/png;base64,{PNG}")});
-                json!({"role": "user", "content": [{"type": "image_url", "image_url": url}]})
-            }
-        },
-        Dialect::OpenAIResponses => match said {
-            Said::User(text) => json!({"role": "user", "content": [{"type": "input_text", "text": text}]}),
-            Said::Model(text) => {
-                json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
-            }
-            Said::Call(name, input) => {
-                json!({"type": "function_call", "call_id": id, "name": name, "arguments": input.to_string()})
-            }
-            Said::Result(text) => json!({"type": "function_call_output", "call_id": id, "output": text}),
-            Said::Picture => {
-                json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": PNG})
-            }
-        },
-        Dialect::Gemini => {
-            let (role, part) = match said {
-                Said::User(text) => ("user", json!({"text": text})),
-                Said::Model(text) => ("model", json!({"text": text})),
-                Said::Call(name, input) => {
-                    ("model", json!({"functionCall": {"id": id, "name": name, "args": input}}))
-                }
-                Said::Result(text) => {
-                    let response = json!({"output": text});
-                    ("user", json!({"functionResponse": {"id": id, "name": "Read", "response": response}}))
-                }
-                Said::Picture => ("user", json!({"inlineData": {"mimeType": "image/png", "data": PNG}})),
-            };
-            json!({"role": role, "parts": [part]})
+        Said::Result(text) => ("user", json!({"type": "tool_result", "tool_use_id": id, "content": text})),
+        Said::Picture => {
+            let source = json!({"type": "base64", "media_type": "image/png", "data": PNG});
+            ("user", json!({"type": "image", "source": source}))
         }
-        Dialect::Bedrock => {
-            let (role, block) = match said {
-                Said::User(text) => ("user", json!({"text": text})),
-                Said::Model(text) => ("assistant", json!({"text": text})),
-                Said::Call(name, input) => {
-                    ("assistant", json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}))
-                }
-                Said::Result(text) => {
-                    ("user", json!({"toolResult": {"toolUseId": id, "content": [{"text": text}]}}))
-                }
-                Said::Picture => ("user", json!({"image": {"format": "png", "source": {"bytes": PNG}}})),
-            };
-            json!({"role": role, "content": [block]})
+    };
+    json!({"role": role, "content": [block]})
+}
+
+fn chat(id: &str, said: Said) -> Value {
+    match said {
+        Said::User(text) => json!({"role": "user", "name": "Zx3", "content": text}),
+        Said::Model(text) => json!({"role": "assistant", "content": text}),
+        Said::Call(name, input) => {
+            let function = json!({"name": name, "arguments": input.to_string()});
+            json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": function}]})
+        }
+        Said::Result(text) => json!({"role": "tool", "tool_call_id": id, "content": text}),
+        Said::Picture => {
+            let url = json!({"url": format!("data:image/png;base64,{PNG}")});
+            json!({"role": "user", "content": [{"type": "image_url", "image_url": url}]})
         }
     }
+}
+
+fn responses(id: &str, said: Said) -> Value {
+    match said {
+        Said::User(text) => json!({"role": "user", "content": [{"type": "input_text", "text": text}]}),
+        Said::Model(text) => {
+            json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]})
+        }
+        Said::Call(name, input) => {
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": input.to_string()})
+        }
+        Said::Result(text) => json!({"type": "function_call_output", "call_id": id, "output": text}),
+        Said::Picture => {
+            json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": PNG})
+        }
+    }
+}
+
+fn gemini(id: &str, said: Said) -> Value {
+    let (role, part) = match said {
+        Said::User(text) => ("user", json!({"text": text})),
+        Said::Model(text) => ("model", json!({"text": text})),
+        Said::Call(name, input) => {
+            ("model", json!({"functionCall": {"id": id, "name": name, "args": input}}))
+        }
+        Said::Result(text) => {
+            let response = json!({"output": text});
+            ("user", json!({"functionResponse": {"id": id, "name": "Read", "response": response}}))
+        }
+        Said::Picture => ("user", json!({"inlineData": {"mimeType": "image/png", "data": PNG}})),
+    };
+    json!({"role": role, "parts": [part]})
+}
+
+fn bedrock(id: &str, said: Said) -> Value {
+    let (role, block) = match said {
+        Said::User(text) => ("user", json!({"text": text})),
+        Said::Model(text) => ("assistant", json!({"text": text})),
+        Said::Call(name, input) => {
+            ("assistant", json!({"toolUse": {"toolUseId": id, "name": name, "input": input}}))
+        }
+        Said::Result(text) => ("user", json!({"toolResult": {"toolUseId": id, "content": [{"text": text}]}})),
+        Said::Picture => ("user", json!({"image": {"format": "png", "source": {"bytes": PNG}}})),
+    };
+    json!({"role": role, "content": [block]})
 }
 
 /// A request with these items, which offers a tool that is described by a text and, where `is_searching`, a hosted one.

@@ -60,6 +60,8 @@ pub struct Inspection {
     is_vouched: bool,
     clean: Option<Arc<CleanTexts>>,
     budget: Budget,
+    /// For texts that are searched again.
+    budget_again: Budget,
     neighbours: Neighbours,
     /// What stands in front of the next text.
     state: State,
@@ -116,6 +118,8 @@ struct Site<'a> {
 struct Settled {
     range: Range<usize>,
     detector: String,
+    /// Of the value; of a file that is told by its name, nothing.
+    sha256: [u8; 32],
     confidence: Confidence,
     action: FindingAction,
 }
@@ -137,6 +141,7 @@ impl Inspection {
             is_vouched: false,
             clean: None,
             budget: Budget::of(bytes, most),
+            budget_again: Budget::of(bytes, most),
             neighbours: Neighbours::default(),
             state: State::default(),
             item: None,
@@ -244,7 +249,7 @@ impl Inspection {
         self.inspected.actions.push((found.detector.id.clone(), action));
         self.decided(decision, || reason(&found.detector.id, site));
         let (detector, confidence) = (found.detector.id.clone(), found.confidence);
-        Some(Settled { range: found.range.clone(), detector, confidence, action })
+        Some(Settled { range: found.range.clone(), detector, sha256: found.sha256, confidence, action })
     }
 
     /// Keeps the first denial, and what is only recorded.

@@ -10,7 +10,7 @@ use crate::event::Event;
 
 /// What stands in the place of a secret.
 const SHOWN: &str = "#";
-/// How often a name is searched, each time without what was found before.
+/// How often a name is searched again, each time without what was found before.
 const MOST_TIMES: usize = 8;
 /// How many bytes are decoded of one name.
 const MOST_DECODED: usize = 1 << 20;

@@ -7,20 +7,21 @@ use std::ops::Range;
 use super::{Inspection, Settled, Site};
 use crate::call::Denial;
 use crate::call::withheld::PLACEHOLDER;
-use crate::dlp::{Budget, Confidence, Sight};
+use crate::dlp::{Confidence, Sight};
 use crate::policy::data_loss::FindingAction;
 use crate::provider::request::{Looked, Redaction};
 
-/// How often a text is looked at again: so many secrets may touch each other that none but the last can be told.
+/// How often a text is searched again: each time one more of the secrets that touch each other may be found.
 const MOST_TIMES: usize = 8;
+/// What stands for a secret while the rest is searched. No word of it can be a part of what is found.
+const GAP: &str = "[]";
 
 impl Inspection {
-    /// Adds what is found in the text once the secrets that are replaced are out of it. `budget` is what was left before them.
+    /// Adds what is found in the text once the secrets that are replaced are out of it.
     pub(super) fn freed(
         &mut self,
         text: &str,
         (sight, site): (Sight, &Site<'_>),
-        budget: Budget,
         found: &mut Vec<Settled>,
     ) -> Result<(), Denial> {
         let terms = self.terms.clone();
@@ -30,16 +31,21 @@ impl Inspection {
                 return Ok(());
             }
             let (left, mut freed) = (Left::of(text, &hidden), Vec::new());
-            let searched = terms.scan(left.text.as_bytes(), sight, &mut budget.clone(), &mut freed);
+            let searched = terms.scan(left.text.as_bytes(), sight, &mut self.budget_again, &mut freed);
             searched.map_err(super::bound)?;
             let before = found.len();
             for found_again in &mut freed {
                 found_again.range = left.origin(&found_again.range);
                 let range = &found_again.range;
-                let covers = |known: &Range<usize>| known.start <= range.start && range.end <= known.end;
-                let is_replaced = hidden.iter().any(|hidden| covers(&hidden.range));
-                let is_known =
-                    |known: &Settled| known.detector == found_again.detector.id && covers(&known.range);
+                let is_replaced = hidden
+                    .iter()
+                    .any(|hidden| hidden.range.start <= range.start && range.end <= hidden.range.end);
+                // All that one coded run holds stands in the same place.
+                let is_known = |known: &Settled| {
+                    known.detector == found_again.detector.id
+                        && known.sha256 == found_again.sha256
+                        && known.range == *range
+                };
                 if !is_replaced && !found.iter().any(is_known) {
                     found.extend(self.settle(found_again, site));
                 }
@@ -48,8 +54,11 @@ impl Inspection {
                 return Ok(());
             }
         }
-        let many = format!("more than {MOST_TIMES} secrets follow each other without a sign between them");
-        Err(Denial::builtin("bound", format!("The request cannot be searched for secrets: {many}")))
+        let reason = format!(
+            "The request cannot be searched for secrets: in one text they touch each other, so that {MOST_TIMES} more \
+             searches did not find all. Take them out (rewind to before that text)"
+        );
+        Err(Denial::builtin("bound", reason))
     }
 }
 
@@ -96,29 +105,29 @@ fn hidden(found: &mut [Settled]) -> Vec<Hidden> {
 /// What is left of a text.
 struct Left {
     text: String,
-    /// Where each placeholder stands in it, and what it stands for in the text that was.
-    placeholders: Vec<[Range<usize>; 2]>,
+    /// Where each gap stands in it, and what it stands for in the text that was.
+    gaps: Vec<[Range<usize>; 2]>,
 }
 
 impl Left {
     fn of(text: &str, hidden: &[Hidden]) -> Self {
-        let mut left = Self { text: String::with_capacity(text.len()), placeholders: Vec::new() };
+        let mut left = Self { text: String::with_capacity(text.len()), gaps: Vec::new() };
         let mut at = 0;
-        for Hidden { range, by } in hidden {
+        for Hidden { range, .. } in hidden {
             let range = text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
             left.text += text.get(at..range.start).unwrap_or_default();
             let start = left.text.len();
-            left.text += &placeholder(by);
+            left.text += GAP;
             at = range.end;
-            left.placeholders.push([start..left.text.len(), range]);
+            left.gaps.push([start..left.text.len(), range]);
         }
         left.text += text.get(at..).unwrap_or_default();
         left
     }
 
-    /// Where that stood in the text that was. A part of a placeholder stands for all that it replaces.
+    /// Where that stood in the text that was. A part of a gap stands for all of it.
     fn origin(&self, range: &Range<usize>) -> Range<usize> {
-        let before = |at: usize| self.placeholders.iter().rev().find(move |[here, _]| here.start < at);
+        let before = |at: usize| self.gaps.iter().rev().find(move |[here, _]| here.start < at);
         let start =
             before(range.start + 1).map_or(range.start, |[here, there]| match range.start < here.end {
                 true => there.start,
@@ -132,11 +141,14 @@ impl Left {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::prelude::BASE64_STANDARD;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::detection::testing::Gateway;
+    use crate::dlp::testing::gzip;
 
     fn github() -> String {
         ["gh", "p_0123456789abcdefghijABCDEFGHIJ2zKx0l"].concat()
@@ -175,11 +187,44 @@ mod tests {
         assert_eq!(found, 3);
     }
 
+    /// D8: an example is only recorded, and all of a packed part stands in one place.
+    #[test]
+    fn a_secret_beside_an_example_in_a_packed_part_that_is_freed_goes_too() {
+        let example = ["gh", "p_", &"EXAMPLE".repeat(5), "1"].concat();
+        let packed = BASE64_STANDARD.encode(gzip(&format!("{example} {}", github())));
+        assert_eq!(sent(&format!("{}{packed}", github())).0, "[postern:github-token][postern:github-token]");
+        let twin = BASE64_STANDARD.encode(gzip(&example));
+        assert_eq!(sent(&format!("{}{twin}", github())).0, format!("[postern:github-token]{twin}"));
+    }
+
+    /// What is not a secret stays, and the request goes on.
+    #[test]
+    fn a_placeholder_makes_no_secret_of_what_follows() {
+        let hashes: Vec<String> =
+            (0..9_u64).map(|n| format!("{:016x}", (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let text = format!("{}: {}", github(), hashes.join(": "));
+        assert_eq!(sent(&text).0, text.replace(&github(), "[postern:github-token]"));
+        let policy = "{dataLoss: {patterns: [{name: internal, regex: 'internal.{0,20}'}]}}";
+        let became =
+            Gateway::under(policy).read(&conversation(&format!("internal{}", "x".repeat(400))), None).1;
+        assert!(became.contains(&format!("[postern:pattern:internal]{}", "x".repeat(380))), "{became}");
+    }
+
+    /// D20: what is searched again has one budget for the whole request.
+    #[test]
+    fn searches_that_are_made_again_cost_no_more_than_a_request_may() {
+        let packed = BASE64_STANDARD.encode(gzip(&"a".repeat(900 << 10)));
+        let text = format!("{}{packed} ", github());
+        let (_, became) = Gateway::new().read(&conversation(&text.repeat(4)), None);
+        assert!(became.contains("bytes would come out"), "{}", became.len());
+        assert!(sent(&github()).0.starts_with("[postern:"));
+    }
+
     #[test]
     fn what_is_left_is_told_by_its_place_in_the_text_that_was() {
         let hidden = [(4..6, "x"), (8..9, "y")].map(|(range, by)| Hidden { range, by: by.to_owned() });
         let left = Left::of("0123ab67c9é", &hidden);
-        assert_eq!(left.text, "0123[postern:x]67[postern:y]9é");
+        assert_eq!(left.text, "0123[]67[]9é");
         let origin = |part: &str| {
             let start = left.text.find(part).unwrap();
             left.origin(&(start..start + part.len()))
@@ -189,9 +234,9 @@ mod tests {
             ("67", 6..8),
             ("9é", 9..12),
             ("3[", 3..6),
-            ("x]6", 4..7),
-            ("67[postern:y]", 6..9),
-            ("stern:x", 4..6),
+            ("]6", 4..7),
+            ("67[]", 6..9),
+            ("[]", 4..6),
         ] {
             assert_eq!(origin(part), there, "{part}");
         }
@@ -207,7 +252,7 @@ mod tests {
         };
         assert!(chained(MOST_TIMES).contains("\"[postern:pattern:p]\""), "{}", chained(MOST_TIMES));
         let became = chained(MOST_TIMES + 1);
-        assert!(became.contains("follow each other without a sign between them"), "{became}");
+        assert!(became.contains("they touch each other"), "{became}");
     }
 
     proptest! {

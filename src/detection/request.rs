@@ -179,9 +179,8 @@ impl Inspection {
             location: &|| text.place.to_string(),
             described: &|| described(text, tool),
         };
-        let budget = self.budget.clone();
         let Searched { mut settled, .. } = self.search(words.as_bytes(), sight, &site)?;
-        self.freed(words, (sight, &site), budget, &mut settled)?;
+        self.freed(words, (sight, &site), &mut settled)?;
         Ok(settled)
     }
 

@@ -22,6 +22,8 @@ mod walk;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -7,6 +7,7 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 
 use super::examples::expand;
+use super::testing::gzip;
 use super::*;
 
 static DETECTORS: LazyLock<Detectors> = LazyLock::new(|| Detectors::built_in().unwrap());
@@ -247,15 +248,7 @@ fn a_part_that_has_no_room_is_a_bound_and_not_passed_over() {
 
 #[test]
 fn packed_data_is_looked_into() {
-    use std::io::Write as _;
-    let mut packed = Vec::new();
-    let mut process = std::process::Command::new("gzip")
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    process.stdin.take().unwrap().write_all(format!("key {} end", github()).as_bytes()).unwrap();
-    packed.extend(process.wait_with_output().unwrap().stdout);
+    let packed = gzip(&format!("key {} end", github()));
     assert_eq!(ids(&packed), [("github-token", Confidence::High)]);
     assert_eq!(ids(BASE64_STANDARD.encode(&packed).as_bytes()), [("github-token", Confidence::High)]);
 }

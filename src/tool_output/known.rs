@@ -28,7 +28,7 @@ pub(super) struct LongText {
     pub(super) change: PlannedChange,
 }
 
-/// What became of texts by their own.
+/// What became of texts.
 pub struct KnownCuts {
     texts: Cache<u128, OfText, Bytes>,
     seeds: [RandomState; 2],
@@ -37,7 +37,8 @@ pub struct KnownCuts {
 impl Default for KnownCuts {
     fn default() -> Self {
         let seeds = [RandomState::default(), RandomState::default()];
-        // What is new is asked for again soon, and what is old no more. One part may take all of the room.
+        // What is new is asked for again soon, and what is old no more: half of the room is for it. In shards of their own
+        // long texts would find none.
         let mut options = OptionsBuilder::new();
         options.shards(1).hot_allocation(0.5).estimated_items_capacity(USUAL).weight_capacity(MOST_BYTES);
         let texts = options.build().map_or_else(

@@ -22,7 +22,13 @@ pub(super) fn name_of(text: &[u8], value: usize) -> Option<&[u8]> {
     let name = before.get(..value - between)?;
     let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let length = name.iter().rev().take(LONGEST).take_while(is_name).count();
-    name.get(name.len() - length..).filter(|name| !name.is_empty())
+    name.get(name.len() - length..).filter(|found| !found.is_empty() && !is_placeholder(name))
+}
+
+/// Whether a text ends with what stands in the place of a secret, but for its last bracket: the detector's id names no value.
+fn is_placeholder(text: &[u8]) -> bool {
+    let place = text.iter().rev().take(LONGEST).position(|byte| *byte == b'[');
+    place.is_some_and(|back| text.get(text.len() - back..).is_some_and(|told| told.starts_with(b"postern:")))
 }
 
 #[cfg(test)]
@@ -41,6 +47,18 @@ mod tests {
         let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
         let length = name.iter().rev().take_while(is_name).count();
         name.get(name.len() - length..).filter(|name| is_assigned && !name.is_empty())
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_a_secret_names_nothing() {
+        let name = |text: &str| name_of(text.as_bytes(), text.len()).map(<[u8]>::to_vec);
+        assert!(crate::call::withheld::PLACEHOLDER.ends_with("[postern:"));
+        for detector in ["github-token", "pattern:token", "value:api.key"] {
+            assert_eq!(name(&format!("[postern:{detector}]: ")), None, "{detector}");
+        }
+        for text in ["env[token] = ", "[postern: token] = ", "[a]postern:token = ", "['token']: "] {
+            assert_eq!(name(text).as_deref(), Some(&b"token"[..]), "{text}");
+        }
     }
 
     proptest! {
