@@ -211,6 +211,17 @@ proptest! {
 
 /// Else nothing above would be compared.
 #[test]
+fn items_of_every_dialect_are_passed_over_the_second_time() {
+    for dialect in DIALECTS {
+        let (gateway, clean) = (Gateway::new().speaking(dialect), Arc::new(CleanTexts::default()));
+        let body = request(dialect, &[(0, 0, 0), (7, 0, 0), (0, 5, 0)], "reads", false);
+        assert_eq!(gateway.passed_over(&body, &clean), 0, "{dialect:?}");
+        assert!(gateway.passed_over(&body, &clean) >= 3, "{dialect:?}");
+    }
+}
+
+/// The same.
+#[test]
 fn secrets_of_these_conversations_are_found_and_replaced_in_every_dialect() {
     for dialect in DIALECTS {
         let gateway = Gateway::new().speaking(dialect);

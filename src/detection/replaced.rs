@@ -172,14 +172,19 @@ mod tests {
     }
 
     fn conversation(text: &str) -> String {
+        conversation_of(&[text])
+    }
+
+    /// A conversation in which one call has results of these texts.
+    fn conversation_of(texts: &[&str]) -> String {
         let call = json!({"type": "tool_use", "id": "t", "name": "read", "input": {}});
-        let result = json!({"type": "tool_result", "tool_use_id": "t", "content": text});
+        let result = |text: &&str| json!({"type": "tool_result", "tool_use_id": "t", "content": text});
+        let results: Vec<Value> = texts.iter().map(result).collect();
         let messages =
-            [json!({"role": "assistant", "content": [call]}), json!({"role": "user", "content": [result]})];
+            [json!({"role": "assistant", "content": [call]}), json!({"role": "user", "content": results})];
         json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string()
     }
 
-    /// D18: neither of both can be told in the text, the first since the second follows without a sign between them.
     #[test]
     fn a_secret_that_touches_another_one_goes_with_it() {
         let (left, found) = sent(&format!("={}{}{}", reversed(), github(), github()));
@@ -187,7 +192,7 @@ mod tests {
         assert_eq!(found, 3);
     }
 
-    /// D8: an example is only recorded, and all of a packed part stands in one place.
+    /// D9: an example is only recorded, and all of a packed part stands in one place.
     #[test]
     fn a_secret_beside_an_example_in_a_packed_part_that_is_freed_goes_too() {
         let example = ["gh", "p_", &"EXAMPLE".repeat(5), "1"].concat();
@@ -213,11 +218,13 @@ mod tests {
     /// D20: what is searched again has one budget for the whole request.
     #[test]
     fn searches_that_are_made_again_cost_no_more_than_a_request_may() {
-        let packed = BASE64_STANDARD.encode(gzip(&"a".repeat(900 << 10)));
-        let text = format!("{}{packed} ", github());
-        let (_, became) = Gateway::new().read(&conversation(&text.repeat(4)), None);
-        assert!(became.contains("bytes would come out"), "{}", became.len());
-        assert!(sent(&github()).0.starts_with("[postern:"));
+        let packed = BASE64_STANDARD.encode(gzip(&"a".repeat(40 << 10)));
+        let text = format!("{}{packed}", github());
+        assert_eq!(sent(&text).0, format!("[postern:github-token]{packed}"));
+        let (_, became) = Gateway::new().read(&conversation_of(&[&text, &text]), None);
+        assert!(became.contains("bytes would come out"), "{became}");
+        let (_, became) = Gateway::new().read(&conversation_of(&[&packed, &github()]), None);
+        assert!(became.contains("[postern:github-token]"), "{became}");
     }
 
     #[test]

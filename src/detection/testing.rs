@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{CleanTexts, Inspection};
-use crate::call::{Api, BlockedCalls, Dialect, Service, Vendor};
+use crate::call::{Api, BlockedCalls, Denial, Dialect, Service, Vendor};
 use crate::dlp::{Detectors, Search};
 use crate::name::host::Host;
 use crate::policy::{Policy, document};
 use crate::provider::adapter::ModelRequestHead;
-use crate::provider::request::{self, Detection};
+use crate::provider::request::{self, Detection, Looked, RequestItem, RequestText};
 use crate::wire::json::Limits;
 
 /// Texts that are clean alone; some are two parts of a token.
@@ -53,6 +53,21 @@ impl Gateway {
             Some(clean) => inspection.passing_over(Arc::clone(clean)),
             None => inspection,
         };
+        let became = self.read_by(body, &mut inspection);
+        let found = inspection.take().findings;
+        (found.into_iter().map(|found| format!("{} {}", found.location, found.detector)).collect(), became)
+    }
+
+    /// How many items of a request are passed over.
+    pub(super) fn passed_over(&self, body: &str, clean: &Arc<CleanTexts>) -> usize {
+        let inspection = Inspection::of(&self.policy, self.search.clone(), &self.host, (body.len(), 1 << 20));
+        let mut counted = Counted { inspection: inspection.passing_over(Arc::clone(clean)), passed_over: 0 };
+        self.read_by(body, &mut counted);
+        counted.passed_over
+    }
+
+    /// What becomes of a request.
+    fn read_by(&self, body: &str, detection: &mut dyn Detection) -> String {
         let (vendor, api, path) = match self.dialect {
             Dialect::Anthropic => (Vendor::Anthropic, Api::Messages, "/v1/messages"),
             Dialect::OpenAIChat => (Vendor::OpenAi, Api::ChatCompletions, "/v1/chat/completions"),
@@ -69,13 +84,45 @@ impl Gateway {
             &head,
             (body.as_bytes(), Limits::default()),
             (&*self.policy, &BlockedCalls::new(1)),
-            Some(&mut inspection as &mut dyn Detection),
+            Some(detection),
         );
-        let became = match read {
+        match read {
             Ok(edited) => String::from_utf8(edited.body.unwrap_or_else(|| body.as_bytes().to_vec())).unwrap(),
             Err(denial) => denial.decision.why().to_owned(),
-        };
-        let found = inspection.take().findings;
-        (found.into_iter().map(|found| format!("{} {}", found.location, found.detector)).collect(), became)
+        }
+    }
+}
+
+/// Counts items that are passed over.
+struct Counted {
+    inspection: Inspection,
+    passed_over: usize,
+}
+
+impl Detection for Counted {
+    fn look(&mut self, text: &RequestText<'_, '_>) -> Result<Looked, Denial> {
+        self.inspection.look(text)
+    }
+
+    fn enter(&mut self, item: &RequestItem<'_, '_>) -> bool {
+        let is_passed_over = self.inspection.enter(item);
+        self.passed_over += usize::from(is_passed_over);
+        is_passed_over
+    }
+
+    fn leave(&mut self) {
+        self.inspection.leave();
+    }
+
+    fn pass(&mut self, text: &RequestText<'_, '_>) {
+        self.inspection.pass(text);
+    }
+
+    fn conclude(&mut self, is_attested: bool) -> Result<Vec<String>, Denial> {
+        self.inspection.conclude(is_attested)
+    }
+
+    fn holds_placeholders(&self) -> bool {
+        self.inspection.holds_placeholders()
     }
 }

@@ -187,15 +187,16 @@ mod tests {
         repeats: Repeats::Refer,
     };
 
-    struct Place;
+    /// Where everything is.
+    struct Place(&'static str);
 
     impl Places for Place {
         fn place(&self, _: &str) -> String {
-            "PLACE".to_owned()
+            self.0.to_owned()
         }
 
         fn root(&self) -> &str {
-            "PLACE"
+            self.0
         }
 
         fn is_named_in(&self, _: &str) -> bool {
@@ -221,10 +222,15 @@ mod tests {
                 called: called("Bash", &number.to_string()),
             })
             .collect();
-        let (places, known) = (Some(&Place as &dyn Places), &KnownCuts::default());
-        let plan = Plan { settings, may_refer, places, known };
-        let edits = plan.edits(&results);
-        assert_eq!(plan.edits(&results), edits, "what is remembered changes nothing");
+        let known = &KnownCuts::default();
+        let plan = |place| {
+            let place = Place(place);
+            Plan { settings, may_refer, places: Some(&place), known }.edits(&results)
+        };
+        let elsewhere = plan("ELSEWHERE");
+        let edits = plan("PLACE");
+        assert!(!format!("{edits:?}").contains("ELSEWHERE"), "what is remembered changes nothing");
+        assert_eq!(plan("ELSEWHERE"), elsewhere);
         let changes: Vec<_> = edits
             .iter()
             .filter_map(|edit| {

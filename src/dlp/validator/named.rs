@@ -27,8 +27,10 @@ pub(super) fn name_of(text: &[u8], value: usize) -> Option<&[u8]> {
 
 /// Whether a text ends with what stands in the place of a secret, but for its last bracket: the detector's id names no value.
 fn is_placeholder(text: &[u8]) -> bool {
-    let place = text.iter().rev().take(LONGEST).position(|byte| *byte == b'[');
-    place.is_some_and(|back| text.get(text.len() - back..).is_some_and(|told| told.starts_with(b"postern:")))
+    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':');
+    let length = text.iter().rev().take(LONGEST).take_while(is_word).count();
+    let (before, told) = text.split_at(text.len() - length);
+    before.ends_with(b"[") && told.starts_with(b"postern:")
 }
 
 #[cfg(test)]
