@@ -185,6 +185,7 @@ mod tests {
         json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string()
     }
 
+    /// D18: neither of both can be told in the text, the first since the second follows without a sign between them.
     #[test]
     fn a_secret_that_touches_another_one_goes_with_it() {
         let (left, found) = sent(&format!("={}{}{}", reversed(), github(), github()));
