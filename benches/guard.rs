@@ -129,6 +129,7 @@ fn settings(rules: Rules) -> GuardSettings {
         typed: TypedLines::default(),
         event_id: fresh_id,
         ask_at: None,
+        reads_evidence: None,
     }
 }
 

@@ -151,6 +151,7 @@ fn guarded(
             // The same at every time, so that a finding can be repeated.
             event_id: || Id::new(Timestamp::from_unix_millis(0), [0; 10]),
             ask_at: None,
+            reads_evidence: None,
         },
     );
     let mut out = Vec::new();

@@ -158,6 +158,8 @@ pub struct CallNote {
     /// The simple command that is denied, of a Shell call in which that can be told; only if policy says so.
     pub command: Option<String>,
     pub verdict: CallVerdict,
+    /// It reads what was cut of a result before; told only where results are cut, and the provider keeps the answer.
+    pub reads_evidence: bool,
     /// It had run at the provider before anybody could stop it.
     pub hosted: bool,
     /// The answer ended before the call did.

@@ -6,6 +6,7 @@ pub mod edit;
 mod facts;
 mod failure;
 pub(crate) mod name;
+pub mod recent;
 mod role;
 mod service;
 mod shape;

@@ -33,6 +33,11 @@ pub trait Adapter: Sync {
     /// Marks the calls that a message of a WebSocket's answer has whole.
     fn mark_answer<'d>(&self, _message: Value<'d>, _marks: &mut Marks<'d>) {}
 
+    /// Whether the provider keeps the answer to a request, so that a later one may go on from it by its id alone.
+    fn keeps_answer(&self, _body: Value<'_>) -> bool {
+        false
+    }
+
     /// Whether the provider takes the body as its client made it alone, so that no text in it may be replaced.
     fn is_attested(&self, _head: &ModelRequestHead<'_>, _editor: &RequestEditor<'_>) -> bool {
         false

@@ -10,6 +10,7 @@ use quick_cache::sync::Cache;
 use crate::policy::Policy;
 use crate::policy::tool_outputs::ToolOutputs;
 use crate::tool_output::Shortened;
+use crate::tool_output::chains::Chains;
 use crate::tool_output::conversations::Conversations;
 use crate::tool_output::known::KnownCuts;
 
@@ -20,6 +21,8 @@ const MOST_TOLD: usize = 65_536;
 pub(crate) struct ShortenedTexts {
     pub(crate) conversations: Conversations<ToolOutputs>,
     pub(crate) cuts: KnownCuts,
+    /// Answers from which a request may go on by their ids alone.
+    pub(crate) chains: Chains,
     /// By a hash that nobody else can make.
     told: Cache<u128, ()>,
     seeds: [RandomState; 2],
@@ -30,7 +33,7 @@ impl ShortenedTexts {
     pub(crate) fn new(first: Option<Arc<ToolOutputs>>) -> Self {
         let seeds = [RandomState::default(), RandomState::default()];
         let (conversations, cuts) = (Conversations::new(first), KnownCuts::default());
-        Self { conversations, cuts, told: Cache::new(MOST_TOLD), seeds }
+        Self { conversations, cuts, chains: Chains::default(), told: Cache::new(MOST_TOLD), seeds }
     }
 
     /// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.

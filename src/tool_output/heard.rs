@@ -3,17 +3,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::answered::AnsweredCalls;
 use super::conversations::ConversationKey;
 use super::request::{Places, names_evidence};
 use crate::provider::adapter::Adapter;
 use crate::provider::request::results::{self, KnownCall, ToolResults};
-use crate::wire::json::{Document, Limits};
-
-/// How many calls are remembered; the oldest goes.
-const MOST: usize = 256;
-
-/// The longest name and id that are remembered, in bytes. Providers allow 64 to 128 characters.
-const LONGEST: usize = 256;
+use crate::wire::json::{Document, Limits, Value};
 
 /// What was heard on one WebSocket.
 #[derive(Debug, Default)]
@@ -23,7 +18,7 @@ pub struct Heard(Mutex<State>);
 struct State {
     /// How the conversation began.
     opening: Option<ConversationKey>,
-    calls: Vec<KnownCall>,
+    calls: AnsweredCalls,
 }
 
 impl Heard {
@@ -31,29 +26,16 @@ impl Heard {
     pub fn hear(&self, adapter: &dyn Adapter, message: &[u8], limits: Limits, places: Option<&dyn Places>) {
         let Ok(document) = Document::parse(message, limits) else { return };
         for call in results::answered_calls(adapter, &document) {
-            let Some(id) = call.id.as_deref().filter(|id| id.len() <= LONGEST) else { continue };
-            let namespace = call.namespace.as_deref();
-            if call.name.len() > LONGEST || namespace.is_some_and(|namespace| namespace.len() > LONGEST) {
-                continue;
-            }
-            let known = KnownCall {
-                id: id.to_owned(),
-                name: call.name.to_string(),
-                namespace: namespace.map(str::to_owned),
-                reads_evidence: places.is_some_and(|places| names_evidence(&call, places)),
-            };
-            let mut state = self.lock();
-            state.calls.retain(|call| call.id != known.id);
-            if state.calls.len() == MOST {
-                state.calls.remove(0);
-            }
-            state.calls.push(known);
+            let Some(id) = call.id.as_deref() else { continue };
+            let reads_evidence =
+                places.is_some_and(|places| names_evidence(&call.name, call.input.map(Value::raw), places));
+            self.lock().calls.add(id, (&call.name, call.namespace.as_deref()), reads_evidence);
         }
     }
 
     /// The calls so far.
     pub(super) fn calls(&self) -> Vec<KnownCall> {
-        self.lock().calls.clone()
+        self.lock().calls.to_vec()
     }
 
     /// How the conversation of a request began: a request that goes on with an earlier one does not say it again.

@@ -5,6 +5,8 @@
 //! place, its age or a clock. So what was sent once is sent again in the same form, and the provider's cache of the
 //! conversation's beginning stays good.
 
+mod answered;
+pub mod chains;
 pub mod conversations;
 pub mod cut;
 pub mod cut_by_agent;

@@ -1,10 +1,12 @@
 //! Reads a request, and plans the edits of its results by the settings of its conversation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::Shortening;
-use super::conversations::Conversations;
+use super::chains::Chains;
+use super::conversations::{ConversationKey, Conversations};
 use super::heard::Heard;
 use super::known::KnownCuts;
 use super::plan::{self, Plan, PlannedEdit, ResultText};
@@ -13,8 +15,8 @@ use crate::name::gateway::READ_EVIDENCE;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
 use crate::provider::request::marks::MarkedCall;
-use crate::provider::request::results::ToolResults;
-use crate::wire::json::{Document, KnownParts, Limits};
+use crate::provider::request::results::{self, ToolResults};
+use crate::wire::json::{Document, KnownParts, Limits, Value};
 
 /// Which results are shortened, and how.
 pub trait Settings: PartialEq {
@@ -49,8 +51,33 @@ pub struct AskedRequest<'a> {
     pub limits: Limits,
     /// It decides nothing here.
     pub terms: &'a dyn Terms,
-    /// What was said before on the WebSocket on which it came.
-    pub heard: Option<&'a Heard>,
+    pub earlier: Earlier<'a>,
+}
+
+/// Where is known what a request leaves out, since the provider has it from an earlier one.
+#[derive(Clone, Copy)]
+pub enum Earlier<'a> {
+    /// It was said before on the WebSocket on which the request came.
+    Socket(&'a Heard),
+    /// It was said in an answer that the request names.
+    Answers(&'a Chains),
+}
+
+/// What becomes of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Planned {
+    pub edits: Vec<PlannedEdit>,
+    /// None where the provider keeps no answer.
+    pub kept: Option<KeptAnswer>,
+}
+
+/// What a request that goes on from the answer must know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// How the conversation began.
+    pub opening: ConversationKey,
+    /// What the provider calls the conversation, where it has a name.
+    pub conversation: Option<String>,
 }
 
 /// Plans the edits of a request; none where it cannot be read, or its conversation is not edited. `current`: the settings in
@@ -61,13 +88,19 @@ pub fn planned<S: Settings>(
     current: Option<&Arc<S>>,
     places: Option<&dyn Places>,
     now: Instant,
-) -> Option<Vec<PlannedEdit>> {
+) -> Option<Planned> {
     let document = Document::parse_known(asked.body, asked.limits, asked.known).ok()?;
-    let calls = asked.heard.map(Heard::calls).unwrap_or_default();
+    let (calls, began) = match asked.earlier {
+        Earlier::Socket(heard) => (heard.calls(), None),
+        Earlier::Answers(chains) => chains.before(document.root()),
+    };
     let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms, &calls);
-    let opening = asked.heard.map_or(found.opening, |heard| heard.opening(&found));
+    let opening = match asked.earlier {
+        Earlier::Socket(heard) => heard.opening(&found),
+        Earlier::Answers(_) => began.unwrap_or(found.opening),
+    };
     let settings = conversations.settings(opening, !found.is_empty(), current, now)?;
-    let results = found.iter().map(|(result, call)| {
+    let texts = found.iter().map(|(result, call)| {
         let nothing = ResultText {
             value: result.text,
             is_error: result.is_error,
@@ -81,15 +114,20 @@ pub fn planned<S: Settings>(
         text.reads_evidence |= text.is_cut && found.is_known_to_read_evidence(result);
         text
     });
-    let results: Vec<ResultText<'_>> = results.collect();
+    let texts: Vec<ResultText<'_>> = texts.collect();
     let plan = Plan { settings: settings.shortening(), may_refer: !found.may_forget, places, known };
-    Some(plan.edits(&results))
+    let kept = asked.adapter.keeps_answer(document.root()).then(|| KeptAnswer {
+        opening,
+        conversation: results::kept_conversation(document.root()).map(Cow::into_owned),
+    });
+    Some(Planned { edits: plan.edits(&texts), kept })
 }
 
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
-pub(super) fn names_evidence(call: &MarkedCall<'_>, places: &dyn Places) -> bool {
-    let input = call.input.map(|input| input.raw().replace("\\/", "/"));
-    call.name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
+pub fn names_evidence(name: &str, input: Option<&str>, places: &dyn Places) -> bool {
+    // Slashes may be escaped in JSON.
+    let input = input.map(|input| input.replace("\\/", "/"));
+    name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
 }
 
 /// What the settings say of a result, by its call's name alone.
@@ -101,11 +139,11 @@ fn of_call<'d>(
 ) -> ResultText<'d> {
     let offered = Offered::default();
     let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
-    let is_cut = settings.covers(&tool);
+    let (is_cut, input) = (settings.covers(&tool), call.input.map(Value::raw));
     ResultText {
         is_cut,
         is_referred: settings.covers_repeats(&tool),
-        reads_evidence: is_cut && places.is_some_and(|places| names_evidence(call, places)),
+        reads_evidence: is_cut && places.is_some_and(|places| names_evidence(&call.name, input, places)),
         called: call.id.as_deref().and_then(|id| plan::called(&call.name, id)),
         ..result.clone()
     }

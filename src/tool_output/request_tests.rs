@@ -70,11 +70,13 @@ fn sent(
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = crate::provider::adapter(dialect);
     let (limits, known) = (Limits::default(), KnownParts::default());
-    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms: &Open, heard: None };
+    let chains = Chains::default();
+    let earlier = Earlier::Answers(&chains);
+    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms: &Open, earlier };
     let plan = |cuts| planned(&asked, (conversations, cuts), current, Some(&Kept), Instant::now());
     let edits = plan(cuts);
     assert_eq!(edits, plan(&KnownCuts::default()), "what is remembered changes nothing");
-    let edits = edits.unwrap_or_default();
+    let edits = edits.map(|planned| planned.edits).unwrap_or_default();
     let changes: Vec<_> = edits
         .iter()
         .filter_map(|edit| match &edit.change {

@@ -85,6 +85,7 @@ pub(super) fn settings(policy: &Arc<Policy>, bounds: GuardLimits, offered: Offer
         // No event is made of what is only tried.
         event_id: || Id::new(Timestamp::from_unix_millis(0), [0; 10]),
         ask_at: None,
+        reads_evidence: None,
     }
 }
 

@@ -44,6 +44,7 @@ mod requests;
 mod requests_routed;
 mod resolver;
 mod restarts;
+mod results_alone;
 mod route_answers;
 mod route_doors;
 mod route_endpoints;

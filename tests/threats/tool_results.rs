@@ -10,11 +10,16 @@ use super::requests::{
 };
 use crate::routing::{Scripts, policy, routed_by};
 use crate::support::Setup;
+use crate::support::coding::encode;
 use crate::support::journal::poll;
 
 /// Short bounds, so that texts of tests are short.
 pub(super) const SHORTENS: &str = "toolOutputs: {compress: {above: {lines: 40, tokens: 1024}, head: {lines: 5, tokens: 256}, \
                         tail: {lines: 10, tokens: 256}, diagnostics: 5}, repeats: Refer}";
+
+/// A route that takes no request of these tests.
+const ROUTE_OF_OTHERS: &str = "modelProviders: [{name: own, endpoint: 'https://vllm.example/v1', dialect: OpenAIChat}]\n\
+    models: [{name: coder, provider: own}]\nroutes: [{name: others, match: {models: ['other-*']}, to: [coder]}]";
 
 /// Where markers say that evidence is.
 pub(super) const AGENT_PATH: &str = "/run/postern/evidence";
@@ -304,6 +309,41 @@ fn a_body_that_its_client_signed_is_not_edited() {
     assert_eq!(of(&subscribed), body.as_bytes());
     // The twin: with a key of the API nobody checks that hash.
     assert_ne!(of(&[("x-api-key", "k")]), body.as_bytes());
+}
+
+#[test]
+fn what_an_agent_signed_for_aws_is_not_edited_unless_the_gateway_signs_it_again() {
+    let test = shortening(SHORTENS);
+    let body = conversation(CONVERSE, "go", &[bash(&log())]);
+    let by = "AWS4-HMAC-SHA256 Credential=AKIAAGENT/20260102/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=00ff";
+    let signed = [("content-type", "application/json"), ("authorization", by)];
+    let asked = test.post_with(CONVERSE, &signed, &body);
+    assert_eq!(asked.answer.status, 200, "{}", asked.answer.text());
+    assert_eq!(asked.seen().body, body.as_bytes());
+    // The twin: a key of the API signs nothing.
+    let keyed = [("content-type", "application/json"), ("authorization", "Bearer key")];
+    assert_ne!(test.post_with(CONVERSE, &keyed, &body).seen().body, body.as_bytes());
+}
+
+#[test]
+fn a_body_in_a_content_coding_is_cut_and_goes_on_as_it_came_where_nothing_is() {
+    for spec in [SHORTENS.to_owned(), format!("{SHORTENS}\n{ROUTE_OF_OTHERS}")] {
+        let test = shortening(&spec);
+        for coding in ["gzip", "zstd", "br", "deflate"] {
+            let fields = [("content-type", "application/json"), ("content-encoding", coding)];
+            let long = conversation(RESPONSES, "go", &[bash(&log())]);
+            let cut = test.post_with(RESPONSES, &fields, encode(coding, long.as_bytes())).reached.remove(0);
+            assert_eq!(String::from_utf8_lossy(&cut.body), sent(&test, RESPONSES, &long), "{coding}");
+            assert_eq!(cut.header("content-encoding"), None);
+            assert_eq!(cut.header("content-length"), Some(cut.body.len().to_string().as_str()));
+            // The twin.
+            let short = encode(coding, conversation(RESPONSES, "go", &[bash("ok")]).as_bytes());
+            let seen = test.post_with(RESPONSES, &fields, &short).reached.remove(0);
+            assert_eq!(seen.body, short, "{coding}");
+            assert_eq!(seen.header("content-encoding"), Some(coding));
+            assert_eq!(seen.header("content-length"), Some(short.len().to_string().as_str()));
+        }
+    }
 }
 
 #[test]

@@ -169,6 +169,7 @@ mod tests {
             input: None,
             command: None,
             verdict: call::CallVerdict::allowed(),
+            reads_evidence: false,
             hosted: false,
             incomplete: false,
             inside: false,

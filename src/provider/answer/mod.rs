@@ -166,7 +166,12 @@ pub struct GuardSettings {
     pub event_id: fn() -> Id,
     /// Where the agent may ask about an event, before its id; none where it may not.
     pub ask_at: Option<&'static str>,
+    /// Tells which calls read what was cut of a result before; none where nobody asks.
+    pub reads_evidence: Option<ReadsEvidence>,
 }
+
+/// Whether a call reads what was cut of a result before, by its name and its input.
+pub type ReadsEvidence = Arc<dyn Fn(&str, &str) -> bool + Send + Sync>;
 
 /// Whether an answer that cannot be understood is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

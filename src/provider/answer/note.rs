@@ -27,6 +27,8 @@ pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: 
     } else {
         (None, None)
     };
+    let reads = settings.reads_evidence.as_ref();
+    let reads_evidence = reads.is_some_and(|reads| reads(&call.name, &call.input));
     CallNote {
         event: call.event,
         id: call.id,
@@ -40,6 +42,7 @@ pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: 
         input,
         command: denied(&verdict, settings),
         verdict,
+        reads_evidence,
         hosted: call.hosted,
         incomplete: how.incomplete,
         inside: false,
@@ -72,6 +75,7 @@ pub(super) fn inner(
         input,
         command: denied(&ruled.verdict, settings),
         verdict: ruled.verdict,
+        reads_evidence: false,
         hosted: call.hosted,
         incomplete: how.incomplete,
         inside: true,

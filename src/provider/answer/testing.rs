@@ -140,6 +140,7 @@ pub fn settings(judge: impl Judge + 'static) -> GuardSettings {
         typed: TypedLines::default(),
         event_id,
         ask_at: None,
+        reads_evidence: None,
     }
 }
 

@@ -58,6 +58,10 @@ impl Adapter for OpenAiResponses {
         request::mark_answer(message, marks);
     }
 
+    fn keeps_answer(&self, body: json::Value<'_>) -> bool {
+        request::keeps_answer(body)
+    }
+
     fn framing(&self, _: &ModelRequestHead<'_>, facts: &RequestFacts, content_type: &str) -> Framing {
         match content_type {
             "text/event-stream" => Framing::Events(EVENTS),

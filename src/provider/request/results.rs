@@ -1,5 +1,7 @@
 //! Finds the results of the agent's tools in a request, and whether the provider has all of the conversation from it.
 
+use std::borrow::Cow;
+
 use super::RequestEditor;
 use super::marks::{MarkedCall, MarkedResult, Marks, entries, items, member, member_text};
 use crate::call::Terms;
@@ -78,6 +80,17 @@ pub fn answered_calls<'d>(adapter: &dyn Adapter, message: &'d Document<'d>) -> V
     let mut marks = Marks::default();
     adapter.mark_answer(message.root(), &mut marks);
     marks.into_calls()
+}
+
+/// The id of the answer, or of the conversation at the provider, from which a request goes on.
+pub fn goes_on_from(body: Value<'_>) -> Option<Cow<'_, str>> {
+    member_text(body, KEPT[0]).or_else(|| kept_conversation(body))
+}
+
+/// The id of the conversation at the provider to which a request belongs.
+pub fn kept_conversation(body: Value<'_>) -> Option<Cow<'_, str>> {
+    let conversation = member(body, KEPT[1])?;
+    conversation.text().or_else(|| member_text(conversation, "id"))
 }
 
 fn opening(marks: &Marks<'_>) -> ([u8; 32], bool) {

@@ -31,6 +31,8 @@ pub(crate) struct RequestBody {
     whole: Option<Bytes>,
     /// What is known of it as JSON.
     known: KnownParts,
+    /// The same in the content coding in which the agent sent it.
+    coded: Option<Bytes>,
     reserved: Option<Reserved>,
     stage: Option<Box<Stage>>,
     progress: Progress,
@@ -154,6 +156,7 @@ impl RequestBody {
             incoming: None,
             whole,
             known: KnownParts::default(),
+            coded: None,
             reserved: None,
             stage: None,
             progress: Progress::default(),
@@ -211,6 +214,11 @@ impl RequestBody {
         Self { known, ..Self::whole(bytes, reserved) }
     }
 
+    /// The same of a body that the agent sent like this, in a content coding.
+    pub(crate) fn sent_as(self, coded: Bytes) -> Self {
+        Self { coded: Some(coded), ..self }
+    }
+
     /// The document of a body that was taken in whole; none where it is no JSON.
     pub(crate) fn document(&self, limits: Limits) -> Option<Document<'_>> {
         Document::parse_known(self.whole.as_ref()?, limits, &self.known).ok()
@@ -229,6 +237,27 @@ impl RequestBody {
     /// Puts other bytes in the place of a body that was taken in whole.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
         (self.whole, self.known) = ((!bytes.is_empty()).then_some(bytes), KnownParts::default());
+        self.coded = None;
+    }
+
+    /// How many bytes the agent sent of a body that was taken in whole, unless others stand in its place.
+    pub(crate) fn length(&self) -> Option<usize> {
+        self.coded.as_ref().or(self.whole.as_ref()).map(Bytes::len)
+    }
+
+    /// Has the body sent as it is read, without the agent's coding. Returns whether it had one.
+    pub(crate) fn forget_coding(&mut self) -> bool {
+        self.coded.take().is_some()
+    }
+
+    /// Has the body sent in the agent's coding, where nothing else stands in its place. Nobody reads it any more.
+    pub(crate) fn send_as_it_came(&mut self) {
+        let Some(coded) = self.coded.take() else { return };
+        self.reserved.iter_mut().for_each(|reserved| {
+            // To shrink never fails.
+            let _ = reserved.set(coded.len());
+        });
+        self.replace(coded);
     }
 
     pub(crate) fn progress(&self) -> Progress {

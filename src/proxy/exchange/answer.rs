@@ -20,12 +20,15 @@ use crate::decision::Decision;
 use crate::filter::bound::SizeBound;
 use crate::ledger::fresh_id;
 use crate::provider::adapter::Framing;
-use crate::provider::answer::{BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, Transcript};
+use crate::provider::answer::{
+    BrokenAnswer, FailurePolicy, Guard, GuardLimits, GuardSettings, ReadsEvidence, Transcript,
+};
 use crate::provider::kind::Offered;
 use crate::proxy::body::Body;
 use crate::proxy::error::{Class, Failure, Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
+use crate::tool_output::request::names_evidence;
 use crate::wire::coding::{self, Decoder};
 
 /// Guards the answer to one request.
@@ -118,7 +121,9 @@ impl ResponseGuard<'_> {
         settings: GuardSettings,
     ) -> EnforcedGuard {
         let reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
-        EnforcedGuard::new(Guard::new(transcript, framing, settings), reserved, self.allowance.clone())
+        let guard = Guard::new(transcript, framing, settings);
+        let kept = self.model_request.kept.clone();
+        EnforcedGuard::new(guard, reserved, self.allowance.clone()).keeping(kept)
     }
 
     /// Returns the settings of a guard with this judge. `writes`: one of the offered tools may write.
@@ -147,7 +152,17 @@ impl ResponseGuard<'_> {
             typed: self.session.gateway.typed.clone(),
             event_id: fresh_id,
             ask_at: reply::ask_at(self.snapshot, &self.session.naming),
+            reads_evidence: self.reads_evidence(),
         }
+    }
+
+    fn reads_evidence(&self) -> Option<ReadsEvidence> {
+        self.model_request.kept.as_ref()?;
+        let snapshot = Arc::clone(self.snapshot);
+        Some(Arc::new(move |name, input| {
+            let evidence = snapshot.evidence.as_ref();
+            evidence.is_some_and(|evidence| names_evidence(name, Some(input), evidence))
+        }))
     }
 
     /// Decides about an answer in an unknown content coding.

@@ -25,6 +25,7 @@ use crate::proxy::inbound::tunnel::read_some;
 use crate::proxy::snapshot::Snapshot;
 use crate::secret::SecretMatcher;
 use crate::tool_output::heard::Heard;
+use crate::tool_output::request::Earlier;
 use crate::wire::json::{Document, KnownParts};
 use crate::wire::websocket::{Decoder, Message, POLICY_VIOLATION, Sender, WebSocketError, encode};
 
@@ -176,7 +177,7 @@ impl Conversation {
         if !gateway.shortened.is_asked(snapshot.policy()) {
             return text;
         }
-        let (asked, known) = ((&self.model_request, Some(&shared.heard)), KnownParts::default());
+        let (asked, known) = ((&self.model_request, Earlier::Socket(&shared.heard)), KnownParts::default());
         let shortened = tool_results::shorten(gateway, &snapshot, asked, (&text, &known));
         let Some(shortened) = Box::pin(shortened).await else { return text };
         lock(&shared.record).results_shortened(shortened.told, None);

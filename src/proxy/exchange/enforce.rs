@@ -12,6 +12,7 @@ use crate::policy::credential::Credential;
 use crate::provider::answer::Guard;
 use crate::proxy::Gateway;
 use crate::proxy::budget::Reserved;
+use crate::tool_output::request::KeptAnswer;
 
 /// What an exchange counts against: the limits of the credential that it carries.
 #[derive(Clone)]
@@ -77,22 +78,44 @@ pub(crate) struct EnforcedGuard {
     allowance: Allowance,
     /// The tokens that were charged.
     charged: u64,
+    /// For a request that goes on from the answer; none where nobody asks.
+    kept: Option<KeptAnswer>,
+    /// Whether the answer is remembered for it.
+    is_kept: bool,
 }
 
 impl EnforcedGuard {
     pub(crate) fn new(guard: Guard, reserved: Reserved, allowance: Allowance) -> Self {
-        Self { guard, reserved, allowance, charged: 0 }
+        Self { guard, reserved, allowance, charged: 0, kept: None, is_kept: false }
+    }
+
+    /// The same of an answer from which a request may go on by its id alone.
+    pub(crate) fn keeping(mut self, kept: Option<KeptAnswer>) -> Self {
+        self.kept = kept;
+        self
     }
 
     /// Enforces the decisions that the guard made since the last time, and returns them for the record.
     pub(crate) fn settle(&mut self) -> Vec<CallNote> {
         for (scope, call) in self.guard.take_blocked() {
-            self.allowance.gateway.blocked.remember(&scope, call);
+            self.allowance.gateway.blocked.remember(&scope, &call);
         }
         let notes = self.guard.take_notes();
         self.allowance.count(&notes);
+        self.keep(&notes);
         self.charge();
         notes
+    }
+
+    /// Remembers the calls of an answer for the request that brings their results.
+    fn keep(&mut self, notes: &[CallNote]) {
+        let (Some(kept), Some(id)) = (&self.kept, &self.guard.facts().id) else { return };
+        if self.is_kept && notes.is_empty() {
+            return;
+        }
+        self.is_kept = true;
+        let ids = [Some(id), kept.conversation.as_ref()].into_iter().flatten().map(String::as_str);
+        self.allowance.gateway.shortened.chains.add(ids, kept.opening, notes);
     }
 
     /// Charges the tokens that were reported since the last time.

@@ -34,6 +34,7 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 
 use crate::call::Denial;
+use crate::credential::sigv4;
 use crate::filter::scrub;
 use crate::policy::rule::Place;
 use crate::proxy::agent_door;
@@ -162,6 +163,7 @@ impl Exchange<'_> {
         // Where the agent sent it. All that follows hangs on the target alone.
         let target = plan.target;
         self.edit(&mut parts.headers, &target, upgrade.is_some());
+        body.iter_mut().for_each(RequestBody::send_as_it_came);
         let is_edited = model_request.as_ref().is_some_and(|model_request| model_request.is_edited);
         let sent = OutboundBody { body: body.as_ref().and_then(RequestBody::bytes), is_edited };
         credentials::attach(&self.snapshot, &mut parts, &target, &sent)?;
@@ -343,7 +345,9 @@ impl Exchange<'_> {
         }
         let Some(incoming) = self.incoming.take() else { return Ok((None, None)) };
         let (mut model_request, mut body) = reader.read(parts, incoming, record).await?;
-        self.shorten_results(parts, (&mut model_request, &mut body), record).await;
+        if plan.target.signs() || !sigv4::is_signed_by_agent(parts) {
+            self.shorten_results(parts, (&mut model_request, &mut body), record).await;
+        }
         Ok((Some(model_request), Some(body)))
     }
 
@@ -379,8 +383,8 @@ impl Exchange<'_> {
         let asked = model_request.map(|model_request| &model_request.facts);
         let facts = ExchangeFacts::of(self.session, allowance, (parts.uri.path(), asked), record);
         let streamed = self.incoming.as_ref().filter(|incoming| !incoming.is_end_stream());
-        let payload = match (body.and_then(RequestBody::bytes), streamed) {
-            (Some(whole), _) => Some(record.announced().unwrap_or(whole.len() as u64)),
+        let payload = match (body.and_then(RequestBody::length), streamed) {
+            (Some(length), _) => Some(record.announced().unwrap_or(length as u64)),
             (None, Some(streamed)) => streamed.size_hint().exact(),
             (None, None) => Some(0),
         };

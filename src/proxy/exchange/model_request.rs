@@ -28,6 +28,7 @@ use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
+use crate::tool_output::request::KeptAnswer;
 use crate::wire::coding::{CodingError, Decoder, Unsupported};
 use crate::wire::json::KnownParts;
 
@@ -48,6 +49,8 @@ pub(crate) struct ModelRequest {
     pub(crate) is_vouched: bool,
     /// Whether the body that is sent differs from the agent's.
     pub(crate) is_edited: bool,
+    /// Where results of tools are shortened, and the provider keeps the answer: what a request that goes on from it must know.
+    pub(crate) kept: Option<KeptAnswer>,
 }
 
 impl ModelRequest {
@@ -100,19 +103,18 @@ impl RequestReader<'_> {
         record.emit_audits(drafted.recorded);
         model_request.facts = drafted.facts;
         let Some(edited) = drafted.body else {
-            let is_coded = parts.headers.contains_key(header::CONTENT_ENCODING);
-            if is_coded && self.snapshot.policy().routing().is_some() {
-                // Routes read it, and write it for others.
-                drop(sent);
-                hold(self.session, &mut reserved, decoded.len())?;
-                model_request.is_edited = true;
-                describe(&mut parts.headers, decoded.len());
-                return Ok((model_request, RequestBody::read(decoded, drafted.known, Some(reserved))));
+            if !parts.headers.contains_key(header::CONTENT_ENCODING) {
+                hold(self.session, &mut reserved, sent.len())?;
+                return Ok((model_request, RequestBody::read(sent, drafted.known, Some(reserved))));
             }
-            drop(decoded);
-            hold(self.session, &mut reserved, sent.len())?;
-            let known = if is_coded { KnownParts::default() } else { drafted.known };
-            return Ok((model_request, RequestBody::read(sent, known, Some(reserved))));
+            if !self.is_read_again() {
+                drop(decoded);
+                hold(self.session, &mut reserved, sent.len())?;
+                return Ok((model_request, RequestBody::whole(sent, Some(reserved))));
+            }
+            hold(self.session, &mut reserved, sent.len() + decoded.len())?;
+            let body = RequestBody::read(decoded, drafted.known, Some(reserved));
+            return Ok((model_request, body.sent_as(sent)));
         };
         let edited = Bytes::from(edited);
         hold(self.session, &mut reserved, edited.len())?;
@@ -168,6 +170,7 @@ impl RequestReader<'_> {
             host: self.host.clone(),
             is_vouched: self.is_vouched,
             is_edited: false,
+            kept: None,
         }
     }
 

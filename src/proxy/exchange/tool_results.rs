@@ -21,7 +21,7 @@ use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
 use crate::tool_output::heard::Heard;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
-use crate::tool_output::request::{self, AskedRequest, Places};
+use crate::tool_output::request::{self, AskedRequest, Earlier, KeptAnswer, Places, Planned};
 use crate::tool_output::{Shortened, TOKEN};
 use crate::wire::json::KnownParts;
 
@@ -33,6 +33,8 @@ pub(super) struct ShortenedRequest {
     pub(super) told: Vec<Transform>,
     /// All of it in one line.
     pub(super) sum: Option<Transform>,
+    /// For a request that goes on from the answer.
+    pub(super) kept: Option<KeptAnswer>,
 }
 
 impl Exchange<'_> {
@@ -47,9 +49,10 @@ impl Exchange<'_> {
         if !gateway.shortened.is_asked(self.snapshot.policy()) {
             return;
         }
-        let asked = (&*model_request, None);
+        let asked = (&*model_request, Earlier::Answers(&gateway.shortened.chains));
         let shortened = Box::pin(shorten(gateway, &self.snapshot, asked, (&before, body.known()))).await;
-        let Some(ShortenedRequest { body: edited, told, sum }) = shortened else { return };
+        let Some(ShortenedRequest { body: edited, told, sum, kept }) = shortened else { return };
+        model_request.kept = kept;
         record.results_shortened(told, sum);
         if let Some(edited) = edited {
             describe(&mut parts.headers, edited.len());
@@ -73,21 +76,22 @@ pub(super) fn hear(
     }
 }
 
-/// Shortens the results of a request; none where there is nothing to say. `heard`: what its WebSocket has said.
+/// Shortens the results of a request; none where that is not asked for, or it cannot be read. `earlier`: where is known what
+/// it leaves out.
 pub(super) async fn shorten(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    (asked, heard): (&ModelRequest, Option<&Heard>),
+    (asked, earlier): (&ModelRequest, Earlier<'_>),
     (body, known): (&Bytes, &KnownParts),
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
     let Some((head, carried)) = asked.adapter.carried(&asked.asked(), body, snapshot.json_limits()) else {
-        return shorten_body(gateway, snapshot, (asked, asked.asked(), heard), (body, known)).await;
+        return shorten_body(gateway, snapshot, (asked, asked.asked(), earlier), (body, known)).await;
     };
     let inside = (&carried.body, &KnownParts::default());
-    let shortened = shorten_body(gateway, snapshot, (asked, head, heard), inside).await?;
+    let shortened = shorten_body(gateway, snapshot, (asked, head, earlier), inside).await?;
     let edited = shortened.body.map(|inner| carried.replaced(body, &inner).into());
     Some(ShortenedRequest { body: edited, ..shortened })
 }
@@ -96,11 +100,11 @@ pub(super) async fn shorten(
 async fn shorten_body(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    asked: (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
+    asked: (&ModelRequest, ModelRequestHead<'_>, Earlier<'_>),
     (body, known): (&Bytes, &KnownParts),
 ) -> Option<ShortenedRequest> {
     let evidence = snapshot.evidence.as_ref();
-    let edits = planned(gateway, snapshot, asked, (body, known))?;
+    let Planned { edits, kept: answer } = planned(gateway, snapshot, asked, (body, known))?;
     let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
     let kept = match evidence {
         Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
@@ -121,7 +125,7 @@ async fn shorten_body(
             PlannedChange::Leave(why) => outcome.left(gateway, &edit.before, why),
         }
     }
-    outcome.conclude(body)
+    Some(ShortenedRequest { kept: answer, ..outcome.conclude(body) })
 }
 
 /// Why a result is left where the gateway keeps no evidence.
@@ -131,12 +135,12 @@ const NO_EVIDENCE: &str = "no-evidence";
 fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    (asked, head, heard): (&ModelRequest, ModelRequestHead<'_>, Option<&Heard>),
+    (asked, head, earlier): (&ModelRequest, ModelRequestHead<'_>, Earlier<'_>),
     (body, known): (&Bytes, &KnownParts),
-) -> Option<Vec<PlannedEdit>> {
+) -> Option<Planned> {
     let policy = snapshot.policy();
     let (adapter, limits) = (asked.adapter, snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy, heard };
+    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy, earlier };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let remembered = (&gateway.shortened.conversations, &gateway.shortened.cuts);
     request::planned(&asked, remembered, policy.tool_outputs(), places, Instant::now())
@@ -224,17 +228,14 @@ impl Outcome {
         }
     }
 
-    fn conclude(self, body: &Bytes) -> Option<ShortenedRequest> {
+    fn conclude(self, body: &Bytes) -> ShortenedRequest {
         let Self { changes, told, compressed, repeated, left, before, after } = self;
-        if compressed + repeated + left == 0 {
-            return None;
-        }
         let words = format!(
             "{compressed} compressed, {repeated} repeated, {left} left: {before} bytes became {after}"
         );
         let sum = (!changes.is_empty()).then(|| Transform::new(SUM, Some(words)));
         let body = (!changes.is_empty()).then(|| Bytes::from(plan::apply(body, &changes)));
-        Some(ShortenedRequest { body, told, sum })
+        ShortenedRequest { body, told, sum, kept: None }
     }
 }
 

@@ -401,6 +401,7 @@ fn settings(policy: Policy, inputs: Inputs) -> GuardSettings {
         typed: TypedLines::default(),
         event_id: postern::ledger::fresh_id,
         ask_at: None,
+        reads_evidence: None,
     }
 }
 

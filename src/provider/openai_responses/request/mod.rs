@@ -12,7 +12,7 @@ mod state;
 mod tests;
 mod tools;
 
-pub(super) use roles::{mark, mark_answer};
+pub(super) use roles::{keeps_answer, mark, mark_answer};
 
 use super::super::adapter::ModelRequestHead;
 use super::super::compatible;

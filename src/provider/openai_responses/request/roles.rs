@@ -41,6 +41,11 @@ pub(in crate::provider) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
     }
 }
 
+/// Whether the answer to this request is kept: it is, unless the request says otherwise.
+pub(in crate::provider) fn keeps_answer(body: Value<'_>) -> bool {
+    member(body, "store").and_then(Value::as_bool) != Some(false)
+}
+
 /// Marks the item that a message of an answer has whole.
 pub(in crate::provider) fn mark_answer<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
     let is_whole = member_text(message, "type").is_some_and(|kind| kind == "response.output_item.done");

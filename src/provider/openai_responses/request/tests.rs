@@ -347,7 +347,7 @@ fn calls_that_were_blocked_get_an_output_where_the_conversation_goes_on() {
     let blocked = BlockedCalls::new(4);
     let kinds = ["function_call", "custom_tool_call", "shell_call", "apply_patch_call", "computer_call"];
     for (number, kind) in kinds.iter().enumerate() {
-        blocked.remember("resp_1", BlockedCall { id: format!("c{number}"), kind: (*kind).to_owned() });
+        blocked.remember("resp_1", &BlockedCall { id: format!("c{number}"), kind: (*kind).to_owned() });
     }
     let says = Says { state: true, ..STRICT };
     let outputs = |body: &str| -> Vec<String> {

@@ -95,6 +95,11 @@ impl Exchange<'_> {
             None => Choice::Origin,
         };
         if !matches!(choice, Choice::Origin) {
+            // Models of routes have it without a coding.
+            if let (true, Some(length)) = (body.forget_coding(), body.length()) {
+                describe(&mut parts.headers, length);
+                model_request.is_edited = true;
+            }
             return Ok(choice);
         }
         if plan.reach == Reach::Routes {
@@ -175,7 +180,7 @@ impl Exchange<'_> {
             let (before, after) = (body.bytes().cloned().unwrap_or_default(), marked.body.into());
             record.markers_cut(&marked.label, &before, &after);
             body.replace(after);
-            describe(&mut parts.headers, body.bytes().map_or(0, bytes::Bytes::len));
+            describe(&mut parts.headers, body.length().unwrap_or(0));
             model_request.is_edited = true;
         }
         if model_request.facts.is_attested && (is_cut || self.has_own_thinking(body)) {
