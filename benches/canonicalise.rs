@@ -4,6 +4,10 @@ use divan::{Bencher, black_box};
 use postern::name::host::{Authority, Host};
 use postern::name::path::NormalPath;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const HOSTS: [&str; 5] = [
     "api.anthropic.com",
     "API.Anthropic.COM.",

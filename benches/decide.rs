@@ -10,6 +10,10 @@ use postern::name::path::NormalPath;
 use postern::policy::destination::{EndpointQuery, Flow, Protocol};
 use postern::policy::{Labels, Policy, document};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZES: [usize; 3] = [10, 1_000, 10_000];
 
 fn main() {

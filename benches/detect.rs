@@ -20,6 +20,10 @@ use postern::provider::request::{Detection, read_document};
 use postern::secret::Secret;
 use postern::wire::json::{Document, Limits};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const BYTES: usize = 150_000;
 /// A message that is searched alone.
 const FEW: usize = 5_000;

@@ -18,6 +18,10 @@ use postern::provider::kind::Offered;
 use postern::wire::json;
 use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many deltas of text one answer has.
 const EVENTS: usize = 2_000;
 

@@ -16,6 +16,10 @@ use postern::provider::translate::{ChatTerms, EffortTerms, Images, Transform, as
 use postern::wire::json::{Document, Edits, KnownParts, Limits, Value};
 use serde_json::json;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The size of every body, within a few kilobytes.
 const SIZE: usize = 150_000;
 

@@ -13,6 +13,10 @@ use postern::tls::authority::Authority;
 use postern::tls::init;
 use postern::tls::leaf::Leaves;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     divan::main();
     ratios();

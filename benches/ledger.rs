@@ -16,6 +16,10 @@ use postern::ledger::stdout::JsonLines;
 use postern::ledger::{Ledger, NamedSink, Sink, fresh_id};
 use postern::telemetry::Metrics;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Fewer than make the ledger press back.
 const EVENTS: usize = 4_096;
 

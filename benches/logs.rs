@@ -21,6 +21,10 @@ use postern::ledger::otlp::{OtlpSettings, Signal};
 use postern::ledger::{Sink, fresh_id};
 use postern::telemetry::Metrics;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The exporter reads where it sends from here.
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT";
 /// Those of ten seconds at 10,000 a second.

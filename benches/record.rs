@@ -16,6 +16,10 @@ use postern::ledger::store::{Store, StoreHealth, StoreSettings};
 use postern::ledger::{Ledger, NamedSink, fresh_id, stdout::JsonLines};
 use postern::telemetry::Metrics;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Events a second.
 const RATE: u128 = 20_000;
 /// Standard output and a ledger that has reached its `maxBytes`.

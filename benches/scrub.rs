@@ -10,6 +10,10 @@ use postern::filter::Rewrite;
 use postern::filter::scrub::Scrubber;
 use postern::secret::{Secret, SecretMatcher};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// What one read from a socket brings at most.
 const CHUNK: usize = 16 * 1024;
 

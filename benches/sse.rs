@@ -8,6 +8,10 @@ use divan::{Bencher, black_box};
 use memchr::memchr2_iter;
 use postern::wire::sse::{Decoder, End, Form, Item, LineEnd, NameLine, encode};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many events one stream has.
 const EVENTS: usize = 2_000;
 

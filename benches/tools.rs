@@ -9,6 +9,10 @@ use postern::call::{Facts, Input, Judge, Kind, Tool, ToolCall};
 use postern::policy::{Labels, Policy, document};
 use serde_json::json;
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const SIZES: [usize; 3] = [10, 1_000, 10_000];
 
 fn main() {

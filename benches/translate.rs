@@ -10,6 +10,10 @@ use postern::call::Dialect;
 use postern::provider::translate::{AgentRoute, AnswerLimits, AnswerTerms, AnswerTranslation, Transform};
 use postern::wire::sse::{Decoder, End, Form, NameLine};
 
+/// That of the gateway.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many events one answer has.
 const EVENTS: usize = 2_000;
 /// How many bytes one read has.

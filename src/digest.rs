@@ -1,6 +1,10 @@
-//! SHA-256 and bytes in hex, as events name what they do not repeat.
+//! SHA-256 and bytes in hex, as events name what they do not repeat; a hash by which this process knows a text again.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
 
 use aws_lc_rs::digest::{Context, SHA256, digest};
+use foldhash::quality::RandomState;
 
 /// SHA-256 of these bytes: 64 lower-case hex digits.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
@@ -54,6 +58,24 @@ pub(crate) fn unhex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
+/// A hash of 128 bits that nobody else can make: its seeds are random, and are never told. What is remembered under it is
+/// taken for no other text.
+#[derive(Clone, Default)]
+pub(crate) struct SecretHash([RandomState; 2]);
+
+impl SecretHash {
+    pub(crate) fn of(&self, of: impl Hash + Copy) -> u128 {
+        let [one, other] = self.0.each_ref().map(|seed| u128::from(seed.hash_one(of)));
+        one << 64 | other
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +91,15 @@ mod tests {
         {
             assert_eq!(unhex::<4>(other.as_bytes()), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_hash_is_the_same_for_one_process_and_another_for_the_next() {
+        let [one, other] = [SecretHash::default(), SecretHash::default()];
+        assert_eq!(one.of(("a", 1)), one.of(("a", 1)));
+        assert_ne!(one.of(("a", 1)), one.of(("a", 2)));
+        assert_ne!(one.of("a"), other.of("a"));
+        assert_ne!(one.of("a") >> 64, one.of("a") & u128::from(u64::MAX), "two seeds");
     }
 
     #[test]

@@ -36,7 +36,6 @@ const PURE: &[&str] = &[
     "agent_api",
     "evidence/id",
     "evidence/index",
-    "evidence/names",
     "evidence/refused",
     "call",
     "detection",

@@ -1,4 +1,4 @@
-"""The answers of the stand-in for Anthropic: a thought, a harmless call of Bash, a dangerous one; as a stream or whole."""
+"""The answers of the stand-in for Anthropic: a thought, a harmless call of Bash, a dangerous one, or of Edit; as a stream or whole."""
 
 import json
 
@@ -13,7 +13,10 @@ def answer(path, body):
         return whole("application/json", json.dumps({"bytes": len(body)}))
     asked = json.loads(body)
     blocks = [{"type": "text", "text": SAID}]
-    if asked.get("tools"):
+    if [tool["name"] for tool in asked.get("tools", [])] == ["Edit"]:
+        # The input is what was asked.
+        blocks.append(call(1, "") | {"name": "Edit", "input": json.loads(asked["messages"][-1]["content"])})
+    elif asked.get("tools"):
         blocks += [call(1, HARMLESS), call(2, DANGEROUS)]
     message = {
         "id": "msg_standin01", "type": "message", "role": "assistant", "model": asked["model"], "content": blocks,

@@ -10,12 +10,13 @@ import changes
 import choices
 import failures
 import install
+import kept_results
 import removal
 import traffic
 from runner import Suite, run
 from stage import Stage
 
-MODULES = [install, traffic, changes, choices, attacks, failures, removal]
+MODULES = [install, traffic, changes, choices, kept_results, attacks, failures, removal]
 PROGRAMS = {
     "ip": "iproute2",
     "nft": "nftables",

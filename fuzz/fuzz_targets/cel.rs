@@ -10,8 +10,17 @@ use postern::policy::cel::{Expression, Facts, Failure, MOST_COST, MOST_SOURCE, R
 use regex::{Regex, RegexBuilder};
 
 /// Functions and macros that the crate does not have, or has without its feature for times.
-const OURS: [&str; 9] =
-    ["hostIn", "lowerAscii", "timestamp", "duration", "getHours", "getMinutes", "getDay", "getDate", "getMonth"];
+const OURS: [&str; 9] = [
+    "hostIn",
+    "lowerAscii",
+    "timestamp",
+    "duration",
+    "getHours",
+    "getMinutes",
+    "getDay",
+    "getDate",
+    "getMonth",
+];
 
 const MODELS: [&str; 3] = ["claude-opus-5", "ä", ""];
 
@@ -134,7 +143,9 @@ impl Writer<'_> {
                 self.one(&[".contains('e')", ".startsWith('/v')", ".endsWith('')", ".matches('[a-z]+|ä')"]);
             }
             9 if depth > 0 => self.between("(", depth, "in", Self::number_in),
-            10 => self.out.push_str("event.provider.models.exists(m, size(m) > 1 && m in event.provider.models)"),
+            10 => self
+                .out
+                .push_str("event.provider.models.exists(m, size(m) > 1 && m in event.provider.models)"),
             _ => self.one(&["true", "false", "event.provider.stream", "has(event.http.method)"]),
         }
     }
@@ -214,7 +225,10 @@ fuzz_target!(|data: &[u8]| {
         Err(mistakes) => {
             assert!(!mistakes.is_empty(), "a refusal says why");
             for mistake in &mistakes {
-                assert!(mistake.offset <= source.len().min(MOST_SOURCE) && !mistake.message.is_empty(), "{source}");
+                assert!(
+                    mistake.offset <= source.len().min(MOST_SOURCE) && !mistake.message.is_empty(),
+                    "{source}"
+                );
                 mistake.describe(&source);
             }
             return;

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use hickory_proto::op::{Message, MessageType};
 use libfuzzer_sys::fuzz_target;
+use postern::decision::Decision;
 use postern::dns::answer::{MOST, Outcome, Source, answer};
 use postern::dns::table::Synthetic;
-use postern::decision::Decision;
 use postern::name::host::DnsName;
 
 /// Answers names by their length and their last letter, so that each outcome is near.

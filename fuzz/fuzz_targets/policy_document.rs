@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use postern::policy::destination::{Flow, Protocol};
 use postern::name::host::DnsName;
+use postern::policy::destination::{Flow, Protocol};
 use postern::policy::{Labels, Policy, document};
 
 fuzz_target!(|text: &str| {

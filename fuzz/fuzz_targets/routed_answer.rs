@@ -48,8 +48,10 @@ enum Arguments {
     Parts(Vec<u8>),
 }
 
-const PARTS: [&str; 16] =
-    ["{", "}", "'p'", ":", "[1,]", "\"a\"", ",", "None", "True", "\\", "/a", " ", "\"", "p", "\u{1}", "<think>"];
+const PARTS: [&str; 16] = [
+    "{", "}", "'p'", ":", "[1,]", "\"a\"", ",", "None", "True", "\\", "/a", " ", "\"", "p", "\u{1}",
+    "<think>",
+];
 const FINISHES: [&str; 7] =
     ["stop", "tool_calls", "length", "content_filter", "function_call", "error", "eos"];
 

@@ -2,11 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use postern::provider::kind::shell::division::{Division, WordForm, WorkingDirectory, divide, divide_arguments};
+use postern::provider::kind::shell::division::{
+    Division, WordForm, WorkingDirectory, divide, divide_arguments,
+};
 
 fuzz_target!(|input: (&str, Vec<&str>, u8)| {
     let (text, words, quotes) = input;
-    for start in [WorkingDirectory::Unsaid, WorkingDirectory::At("/workspace".into()), WorkingDirectory::Computed] {
+    for start in
+        [WorkingDirectory::Unsaid, WorkingDirectory::At("/workspace".into()), WorkingDirectory::Computed]
+    {
         check(text, &divide(text, &start));
     }
 
@@ -19,7 +23,10 @@ fuzz_target!(|input: (&str, Vec<&str>, u8)| {
     }
     let quoted = |(at, word): (usize, &&str)| match (usize::from(quotes) + at) % 3 {
         0 => format!("'{}'", word.replace('\'', r"'\''")),
-        1 => format!("\"{}\"", word.replace('\\', r"\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")),
+        1 => format!(
+            "\"{}\"",
+            word.replace('\\', r"\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`")
+        ),
         _ => format!("$'{}'", word.replace('\\', r"\\").replace('\'', r"\'")),
     };
     let text = words.iter().enumerate().map(quoted).collect::<Vec<_>>().join(" ");
@@ -36,6 +43,9 @@ fn check(text: &str, division: &Division) {
         assert!(!command.words.is_empty() || !command.redirections.is_empty(), "a command of nothing");
         let targets = command.redirections.iter().map(|redirection| &redirection.target);
         let computed = command.words.iter().chain(targets).filter(|word| word.form == WordForm::Computed);
-        assert!(computed.clone().all(|word| !word.text.is_empty()), "a computed word is shown as it is written");
+        assert!(
+            computed.clone().all(|word| !word.text.is_empty()),
+            "a computed word is shown as it is written"
+        );
     }
 }

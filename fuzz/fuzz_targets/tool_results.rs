@@ -9,13 +9,15 @@ use std::time::Instant;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use postern::call::{Api, Dialect, Service, Terms, Tool, Vendor};
+use postern::evidence::EvidenceId;
 use postern::policy::{Policy, document};
 use postern::provider::adapter::ModelRequestHead;
+use postern::tool_output::chains::Chains;
 use postern::tool_output::conversations::Conversations;
 use postern::tool_output::cut::{Cut, PREFIX};
 use postern::tool_output::known::KnownCuts;
 use postern::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
-use postern::tool_output::request::{AskedRequest, Places, Settings, planned};
+use postern::tool_output::request::{AskedRequest, Earlier, Places, Settings, planned};
 use postern::tool_output::{Amount, Compress, Repeats, Shortening};
 use postern::wire::json::{KnownParts, Limits};
 use serde_json::{Value, json};
@@ -93,8 +95,8 @@ impl Settings for Every {
 struct Evidence;
 
 impl Places for Evidence {
-    fn place(&self, text: &str) -> String {
-        format!("/e/{}.txt", text.len())
+    fn place(&self, id: EvidenceId) -> String {
+        format!("/e/{id}.txt")
     }
 
     fn root(&self) -> &str {
@@ -189,10 +191,13 @@ fn check_request(
     let adapter = postern::provider::adapter(dialect);
     let terms: &dyn Terms = &*TERMS;
     let (limits, known) = (Limits::default(), KnownParts::default());
-    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms, heard: None };
+    let chains = Chains::default();
+    let earlier = Earlier::Answers(&chains);
+    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms, earlier };
     let plan = |cuts| planned(&asked, (conversations, cuts), Some(settings), Some(&Evidence), Instant::now());
-    let edits = plan(cuts)?;
-    assert_eq!(Some(&edits), plan(&KnownCuts::default()).as_ref(), "what is remembered changes nothing");
+    let planned = plan(cuts)?;
+    assert_eq!(Some(&planned), plan(&KnownCuts::default()).as_ref(), "what is remembered changes nothing");
+    let edits = planned.edits;
     let changes: Vec<_> =
         edits.iter().filter_map(|edit| Some((edit.range.clone(), replacement(edit)?))).collect();
     let sent = plan::apply(body, &changes);

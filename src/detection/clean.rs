@@ -5,11 +5,9 @@
 //! then tells that text and seams are clean, and what stands before the next text. So is a whole item of a request, such as a
 //! message.
 
-use std::hash::{BuildHasher, Hash};
-
-use foldhash::quality::RandomState;
 use quick_cache::sync::Cache;
 
+use crate::digest::SecretHash;
 use crate::provider::request::RequestItem;
 
 /// Tells the name of an item from that of a text.
@@ -38,44 +36,39 @@ pub(super) struct State(u128);
 pub struct CleanTexts {
     /// Of a step, what it leads to; of others, nothing.
     texts: Cache<u128, State>,
-    seeds: [RandomState; 2],
+    hash: SecretHash,
 }
 
 impl Default for CleanTexts {
     fn default() -> Self {
-        Self { texts: Cache::new(MOST), seeds: [RandomState::default(), RandomState::default()] }
+        Self { texts: Cache::new(MOST), hash: SecretHash::default() }
     }
 }
 
 impl CleanTexts {
     /// The name of a text. `way` tells apart ways in which a text may be searched.
     pub(super) fn key(&self, text: &[u8], way: (u64, Way)) -> u128 {
-        self.hash((way, text))
+        self.hash.of((way, text))
     }
 
     /// The name of two texts that follow each other.
     pub(super) fn key_of_seam(&self, generation: u64, before: &[u8], behind: &[u8]) -> u128 {
-        self.hash((generation, before, behind))
+        self.hash.of((generation, before, behind))
     }
 
     /// The name of a text behind this state. `kind` tells apart whatever else decides about its seams.
     pub(super) fn key_of_step(&self, from: State, text: &[u8], way: (u64, Way), kind: u8) -> u128 {
-        self.hash((from, way, kind, text))
+        self.hash.of((from, way, kind, text))
     }
 
     /// The name of an item of a request behind this state.
     pub(super) fn key_of_item(&self, from: State, generation: u64, item: &RequestItem<'_, '_>) -> u128 {
-        self.hash((ITEM, from, generation, item))
+        self.hash.of((ITEM, from, generation, item))
     }
 
     /// What stands in front of the next text, where these ends stand there.
     pub(super) fn state(&self, ends: [&[u8]; 2]) -> State {
-        State(self.hash(ends))
-    }
-
-    fn hash(&self, of: impl Hash + Copy) -> u128 {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one(of)));
-        one << 64 | other
+        State(self.hash.of(ends))
     }
 
     pub(super) fn has(&self, key: u128) -> bool {

@@ -4,7 +4,6 @@ mod directory;
 pub mod id;
 mod index;
 mod keeper;
-mod names;
 mod refused;
 #[cfg(test)]
 mod tests;
@@ -21,7 +20,6 @@ use tokio::sync::oneshot;
 pub use self::id::EvidenceId;
 use self::index::{Index, Retention};
 use self::keeper::{Backlog, Job, Keeper, Shared, Work, lock};
-use self::names::KnownNames;
 use self::refused::Refused;
 use crate::name::gateway;
 use crate::telemetry::Metrics;
@@ -50,12 +48,6 @@ pub struct EvidenceTerms {
     pub max_bytes: u64,
     /// Whether `/mcp` has a tool that reads texts.
     pub offers_tool: bool,
-}
-
-/// A text that can be read where [`Evidence::place`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    pub id: EvidenceId,
 }
 
 /// Why a text is not kept, now and for the life of the process.
@@ -119,7 +111,6 @@ struct Store {
     /// A task was not done in time, and nothing has come of it since.
     is_late: AtomicBool,
     refused: Mutex<Refused>,
-    names: KnownNames,
 }
 
 impl Evidence {
@@ -140,7 +131,6 @@ impl Evidence {
             backlog: Arc::default(),
             is_late: AtomicBool::new(false),
             refused: Mutex::default(),
-            names: KnownNames::default(),
         };
         Ok(Self::over(Arc::new(store), terms))
     }
@@ -160,20 +150,20 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts, each under its own name; what is there already is touched. A text that cannot be kept is not
+    /// Keeps these texts, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be kept is not
     /// kept later either: it was sent uncut, and has to stay as it was sent. Waits 2 seconds at most.
-    pub async fn keep(&self, texts: &[Arc<str>]) -> Vec<Result<Kept, NotKept>> {
+    pub async fn keep(&self, texts: &[(EvidenceId, Arc<str>)]) -> Vec<Result<(), NotKept>> {
         let now = (Instant::now(), SystemTime::now());
-        let mut outcomes: Vec<Result<Kept, NotKept>> = Vec::with_capacity(texts.len());
+        let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());
         let (mut asked, mut places) = (Vec::new(), Vec::new());
-        for (place, text) in texts.iter().enumerate() {
-            let id = self.id(text);
+        for (place, (id, text)) in texts.iter().enumerate() {
+            let id = *id;
             let refused = lock(&self.store.refused).reason(id);
             if refused.is_none() && !lock(&self.store.shared).index.touch(id, text.len() as u64, now) {
                 asked.push((id, Arc::clone(text)));
                 places.push(place);
             }
-            outcomes.push(refused.map_or(Ok(Kept { id }), Err));
+            outcomes.push(refused.map_or(Ok(()), Err));
         }
         if asked.is_empty() {
             return outcomes;
@@ -192,11 +182,6 @@ impl Evidence {
         outcomes
     }
 
-    /// The name of a text, which is looked up where it was asked for before.
-    pub fn id(&self, text: &str) -> EvidenceId {
-        self.store.names.of(text)
-    }
-
     /// Where the agent reads a text: a file, or the gateway's own address.
     pub fn place(&self, id: EvidenceId) -> String {
         match &self.agent_path {
@@ -212,9 +197,8 @@ impl Evidence {
 
     /// Whether a text, such as the input of a call, names a place of texts that were cut.
     pub fn is_named_in(&self, text: &str) -> bool {
-        let below = [gateway::NAME, gateway::BELOW.trim_end_matches('/')].map(|at| format!("{at}/evidence/"));
-        let of_agent = self.agent_path.iter().map(|path| &**path);
-        of_agent.chain(below.iter().map(String::as_str)).any(|place| text.contains(place))
+        let mut places = self.agent_path.as_deref().into_iter().chain(gateway::EVIDENCE_PLACES);
+        places.any(|place| text.contains(place))
     }
 
     /// Whether `/mcp` has a tool that reads texts.

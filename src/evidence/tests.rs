@@ -33,9 +33,8 @@ fn file(directory: &Path, text: &str) -> PathBuf {
 }
 
 async fn keep(evidence: &Evidence, texts: &[&str]) -> Vec<Result<(), NotKept>> {
-    let texts: Vec<Arc<str>> = texts.iter().map(|text| Arc::from(*text)).collect();
-    let outcomes = evidence.keep(&texts).await;
-    outcomes.into_iter().map(|outcome| outcome.map(drop)).collect()
+    let texts: Vec<_> = texts.iter().map(|text| (EvidenceId::of(text), Arc::from(*text))).collect();
+    evidence.keep(&texts).await
 }
 
 async fn read(evidence: &Evidence, text: &str) -> Result<String, NotRead> {
@@ -273,7 +272,6 @@ fn hung(directory: &Path) -> (Evidence, Receiver<Job>) {
         backlog: Arc::default(),
         is_late: AtomicBool::new(false),
         refused: Mutex::default(),
-        names: KnownNames::default(),
     };
     (Evidence::over(Arc::new(store), &terms(directory)), queue)
 }
@@ -299,7 +297,8 @@ async fn while_a_disk_hangs_one_request_waits_and_the_others_go_on_at_once() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_for_a_disk_is_bounded() {
     let (evidence, _queue) = hung(Path::new("/nonexistent"));
-    let long: [Arc<str>; 1] = ["x".repeat(MOST_WAITING_BYTES + 1).into()];
+    let long = "x".repeat(MOST_WAITING_BYTES + 1);
+    let long = [(EvidenceId::of(&long), Arc::from(long))];
     let (first, second) = tokio::join!(evidence.keep(&long), keep(&evidence, &["next"]));
     assert_eq!(first, [Err(NotKept::Late)]);
     assert_eq!(second, [Err(NotKept::Busy)]);

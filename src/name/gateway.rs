@@ -11,6 +11,9 @@ pub const WHY: &str = "http://postern.internal/why/";
 /// Where it serves the texts that were cut out of requests, before the id of one.
 pub const EVIDENCE: &str = "http://postern.internal/evidence/";
 
+/// What such addresses have in common, whatever listener they are asked at.
+pub const EVIDENCE_PLACES: [&str; 2] = ["postern.internal/evidence/", "/.postern/evidence/"];
+
 /// The tool of the gateway by which agents read them.
 pub const READ_EVIDENCE: &str = "read_evidence";
 
@@ -42,6 +45,13 @@ pub fn refuse_own(name: DnsName) -> Result<DnsName, NameError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_evidence_are_those_of_the_gateways_addresses() {
+        let [own, below] = EVIDENCE_PLACES;
+        assert_eq!(EVIDENCE, format!("http://{own}"));
+        assert_eq!((own, below), (&*format!("{NAME}/evidence/"), &*format!("{BELOW}evidence/")));
+    }
 
     #[test]
     fn the_gateways_name_is_one_in_every_spelling_and_names_below_it_are_others() {

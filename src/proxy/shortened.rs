@@ -1,12 +1,12 @@
 //! What the gateway remembers of results of tools that it shortened: the settings of conversations, what became
 //! of texts, and which were told of.
 
-use std::hash::BuildHasher;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use foldhash::quality::RandomState;
 use quick_cache::sync::Cache;
 
+use crate::digest::SecretHash;
 use crate::policy::Policy;
 use crate::policy::tool_outputs::ToolOutputs;
 use crate::tool_output::Shortened;
@@ -23,17 +23,21 @@ pub(crate) struct ShortenedTexts {
     pub(crate) cuts: KnownCuts,
     /// Answers from which a request may go on by their ids alone.
     pub(crate) chains: Chains,
-    /// By a hash that nobody else can make.
     told: Cache<u128, ()>,
-    seeds: [RandomState; 2],
+    hash: SecretHash,
 }
 
 impl ShortenedTexts {
     /// `first`: the settings with which the gateway starts.
     pub(crate) fn new(first: Option<Arc<ToolOutputs>>) -> Self {
-        let seeds = [RandomState::default(), RandomState::default()];
         let (conversations, cuts) = (Conversations::new(first), KnownCuts::default());
-        Self { conversations, cuts, chains: Chains::default(), told: Cache::new(MOST_TOLD), seeds }
+        Self {
+            conversations,
+            cuts,
+            chains: Chains::default(),
+            told: Cache::new(MOST_TOLD),
+            hash: SecretHash::default(),
+        }
     }
 
     /// Whether any request is looked at. Where only Audit policies select the pod nothing is edited.
@@ -41,10 +45,9 @@ impl ShortenedTexts {
         !self.conversations.is_idle(policy.tool_outputs()) && !policy.audit_only()
     }
 
-    /// Whether a text was not told of yet; from then on it was.
-    pub(crate) fn is_new(&self, text: &str, how: Shortened) -> bool {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one((how, text))));
-        let key = one << 64 | other;
+    /// Whether a text, by itself or by its name, was not told of yet; from then on it was.
+    pub(crate) fn is_new(&self, text: impl Hash + Copy, how: Shortened) -> bool {
+        let key = self.hash.of((how, text));
         let is_new = self.told.get(&key).is_none();
         if is_new {
             self.told.insert(key, ());

@@ -2,14 +2,14 @@
 //! and what becomes of one depends on its text and the settings alone.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::sync::Arc;
 
-use foldhash::quality::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::plan::{PlannedChange, Replacement};
+use crate::digest::SecretHash;
 
 /// How many bytes of texts are remembered, about.
 const MOST_BYTES: u64 = 8 << 20;
@@ -31,12 +31,11 @@ pub(super) struct LongText {
 /// What became of texts.
 pub struct KnownCuts {
     texts: Cache<u128, OfText, Bytes>,
-    seeds: [RandomState; 2],
+    hash: SecretHash,
 }
 
 impl Default for KnownCuts {
     fn default() -> Self {
-        let seeds = [RandomState::default(), RandomState::default()];
         // What is new is asked for again soon, and what is old no more: half of the room is for it. In shards of their own
         // long texts would find none.
         let mut options = OptionsBuilder::new();
@@ -52,15 +51,14 @@ impl Default for KnownCuts {
                 )
             },
         );
-        Self { texts, seeds }
+        Self { texts, hash: SecretHash::default() }
     }
 }
 
 impl KnownCuts {
     /// What becomes of the text that `key` names, with everything that decides about it.
     pub(super) fn of(&self, key: impl Hash + Copy, plan: impl FnOnce() -> OfText) -> OfText {
-        let [one, other] = self.seeds.each_ref().map(|seed| u128::from(seed.hash_one(key)));
-        let key = one << 64 | other;
+        let key = self.hash.of(key);
         self.texts.get(&key).unwrap_or_else(|| {
             let planned = plan();
             self.texts.insert(key, planned.clone());

@@ -9,6 +9,7 @@ use super::cut_by_agent::is_cut_by_agent;
 use super::known::{KnownCuts, LongText, OfText};
 use super::request::Places;
 use super::{Compress, Repeats, Shortening};
+use crate::evidence::EvidenceId;
 use crate::wire::json::Value;
 
 /// A text of a tool's result in a request.
@@ -39,8 +40,8 @@ pub struct PlannedEdit {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedChange {
-    /// Only once all of the text is kept elsewhere.
-    Cut { left: Replacement, note: CutNote },
+    /// Only once all of the text is kept elsewhere, under this name.
+    Cut { left: Replacement, note: CutNote, id: EvidenceId },
     /// It stands above.
     Refer { reference: Replacement },
     /// It is long, and stays for this reason.
@@ -62,9 +63,12 @@ impl From<String> for Replacement {
 }
 
 impl PlannedEdit {
-    /// The text, where it is to be cut.
-    pub fn cut_text(&self) -> Option<&Arc<str>> {
-        matches!(self.change, PlannedChange::Cut { .. }).then_some(&self.before)
+    /// The text with its name, where it is to be cut.
+    pub fn cut_text(&self) -> Option<(EvidenceId, Arc<str>)> {
+        match self.change {
+            PlannedChange::Cut { id, .. } => Some((id, Arc::clone(&self.before))),
+            PlannedChange::Refer { .. } | PlannedChange::Leave(_) => None,
+        }
     }
 }
 
@@ -134,10 +138,11 @@ impl Plan<'_> {
     fn of_text(&self, value: Value<'_>, bounds: &Compress) -> OfText {
         let text = value.text()?;
         let cut = Cut::of(&text, bounds)?;
-        let place = self.places.map(|places| places.place(&text)).unwrap_or_default();
+        let id = EvidenceId::of(&text);
+        let place = self.places.map(|places| places.place(id)).unwrap_or_default();
         let change = match cut.write(&place) {
             _ if is_cut_by_agent(&text) => PlannedChange::Leave(CUT_BY_AGENT),
-            Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note() },
+            Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note(), id },
             None => PlannedChange::Leave(LITTLE_GAIN),
         };
         Some(LongText { text: Arc::from(&*text), change })
@@ -191,7 +196,7 @@ mod tests {
     struct Place(&'static str);
 
     impl Places for Place {
-        fn place(&self, _: &str) -> String {
+        fn place(&self, _: EvidenceId) -> String {
             self.0.to_owned()
         }
 

@@ -11,6 +11,7 @@ use super::heard::Heard;
 use super::known::KnownCuts;
 use super::plan::{self, Plan, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
+use crate::evidence::EvidenceId;
 use crate::name::gateway::READ_EVIDENCE;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
@@ -31,8 +32,8 @@ pub trait Settings: PartialEq {
 
 /// Where texts are that were cut.
 pub trait Places {
-    /// Where all of a text is, once it was kept.
-    fn place(&self, text: &str) -> String;
+    /// Where all of the text with this name is, once it was kept.
+    fn place(&self, id: EvidenceId) -> String;
 
     /// What every place begins with.
     fn root(&self) -> &str;
@@ -126,8 +127,10 @@ pub fn planned<S: Settings>(
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
 pub fn names_evidence(name: &str, input: Option<&str>, places: &dyn Places) -> bool {
     // Slashes may be escaped in JSON.
-    let input = input.map(|input| input.replace("\\/", "/"));
-    name.ends_with(READ_EVIDENCE) || input.is_some_and(|input| places.is_named_in(&input))
+    let is_named = |input: &str| {
+        places.is_named_in(input) || input.contains("\\/") && places.is_named_in(&input.replace("\\/", "/"))
+    };
+    name.ends_with(READ_EVIDENCE) || input.is_some_and(is_named)
 }
 
 /// What the settings say of a result, by its call's name alone.
@@ -139,12 +142,14 @@ fn of_call<'d>(
 ) -> ResultText<'d> {
     let offered = Offered::default();
     let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
-    let (is_cut, input) = (settings.covers(&tool), call.input.map(Value::raw));
+    let (is_cut, is_referred) = (settings.covers(&tool), settings.covers_repeats(&tool));
+    let input = call.input.map(Value::raw);
+    let id = call.id.as_deref().filter(|_| is_referred);
     ResultText {
         is_cut,
-        is_referred: settings.covers_repeats(&tool),
+        is_referred,
         reads_evidence: is_cut && places.is_some_and(|places| names_evidence(&call.name, input, places)),
-        called: call.id.as_deref().and_then(|id| plan::called(&call.name, id)),
+        called: id.and_then(|id| plan::called(&call.name, id)),
         ..result.clone()
     }
 }

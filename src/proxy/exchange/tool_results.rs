@@ -1,7 +1,6 @@
 //! Shortens results of tools in a request to a model: what is cut is kept as evidence first, and what cannot be kept stays.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -105,7 +104,7 @@ async fn shorten_body(
 ) -> Option<ShortenedRequest> {
     let evidence = snapshot.evidence.as_ref();
     let Planned { edits, kept: answer } = planned(gateway, snapshot, asked, (body, known))?;
-    let texts: Vec<Arc<str>> = edits.iter().filter_map(PlannedEdit::cut_text).cloned().collect();
+    let texts: Vec<_> = edits.iter().filter_map(PlannedEdit::cut_text).collect();
     let kept = match evidence {
         Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
         Some(_) | None => Vec::new(),
@@ -114,8 +113,8 @@ async fn shorten_body(
     let mut outcome = Outcome::default();
     for edit in edits {
         match edit.change {
-            PlannedChange::Cut { left, note } => match kept.next() {
-                Some(Ok(kept)) => outcome.cut(gateway, edit.range, (&edit.before, left), (kept.id, note)),
+            PlannedChange::Cut { left, note, id } => match kept.next() {
+                Some(Ok(())) => outcome.cut(gateway, edit.range, (&edit.before, left), (id, note)),
                 Some(Err(why)) => outcome.left(gateway, &edit.before, why.word()),
                 None => outcome.left(gateway, &edit.before, NO_EVIDENCE),
             },
@@ -147,8 +146,8 @@ fn planned(
 }
 
 impl Places for Evidence {
-    fn place(&self, text: &str) -> String {
-        self.place(self.id(text))
+    fn place(&self, id: EvidenceId) -> String {
+        self.place(id)
     }
 
     fn root(&self) -> &str {
@@ -184,17 +183,15 @@ impl Outcome {
         let CutNote { lines, lines_out, diagnostics } = note;
         let detail =
             || format!("evidence {id}, {lines_out} of {lines} lines left out, {diagnostics} diagnostics");
-        self.change(gateway, range, (before, left), (Shortened::Compressed, &detail));
+        let is_new = gateway.shortened.is_new(id, Shortened::Compressed);
+        self.change(gateway, range, (before, left), (Shortened::Compressed, is_new, &detail));
     }
 
     fn referred(&mut self, gateway: &Gateway, range: Range<usize>, before: &str, reference: Replacement) {
         self.repeated += 1;
-        self.change(
-            gateway,
-            range,
-            (before, reference),
-            (Shortened::Repeated, &|| "stands above".to_owned()),
-        );
+        let is_new = gateway.shortened.is_new(before, Shortened::Repeated);
+        let detail = || "stands above".to_owned();
+        self.change(gateway, range, (before, reference), (Shortened::Repeated, is_new, &detail));
     }
 
     fn change(
@@ -202,11 +199,11 @@ impl Outcome {
         gateway: &Gateway,
         range: Range<usize>,
         (before, after): (&str, Replacement),
-        (how, detail): (Shortened, &dyn Fn() -> String),
+        (how, is_new, detail): (Shortened, bool, &dyn Fn() -> String),
     ) {
         self.before += before.len();
         self.after += after.text.len();
-        if gateway.shortened.is_new(before, how) {
+        if is_new {
             gateway.metrics.tool_output(how, "", before.len(), after.text.len());
             self.told.push(Transform {
                 before: Some(extent(before)),
