@@ -4,7 +4,7 @@ use divan::{Bencher, black_box};
 use postern::name::host::{Authority, Host};
 use postern::name::path::NormalPath;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -10,7 +10,7 @@ use postern::name::path::NormalPath;
 use postern::policy::destination::{EndpointQuery, Flow, Protocol};
 use postern::policy::{Labels, Policy, document};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -20,7 +20,7 @@ use postern::provider::request::{Detection, read_document};
 use postern::secret::Secret;
 use postern::wire::json::{Document, Limits};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -18,7 +18,7 @@ use postern::provider::kind::Offered;
 use postern::wire::json;
 use postern::wire::sse::{Decoder, End, Form, LineEnd, NameLine, encode};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -16,7 +16,7 @@ use postern::provider::translate::{ChatTerms, EffortTerms, Images, Transform, as
 use postern::wire::json::{Document, Edits, KnownParts, Limits, Value};
 use serde_json::json;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

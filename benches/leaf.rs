@@ -13,7 +13,7 @@ use postern::tls::authority::Authority;
 use postern::tls::init;
 use postern::tls::leaf::Leaves;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -16,7 +16,7 @@ use postern::ledger::stdout::JsonLines;
 use postern::ledger::{Ledger, NamedSink, Sink, fresh_id};
 use postern::telemetry::Metrics;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -21,7 +21,7 @@ use postern::ledger::otlp::{OtlpSettings, Signal};
 use postern::ledger::{Sink, fresh_id};
 use postern::telemetry::Metrics;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

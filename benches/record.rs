@@ -16,7 +16,7 @@ use postern::ledger::store::{Store, StoreHealth, StoreSettings};
 use postern::ledger::{Ledger, NamedSink, fresh_id, stdout::JsonLines};
 use postern::telemetry::Metrics;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -10,7 +10,7 @@ use postern::filter::Rewrite;
 use postern::filter::scrub::Scrubber;
 use postern::secret::{Secret, SecretMatcher};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -8,7 +8,7 @@ use divan::{Bencher, black_box};
 use memchr::memchr2_iter;
 use postern::wire::sse::{Decoder, End, Form, Item, LineEnd, NameLine, encode};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -9,7 +9,7 @@ use postern::call::{Facts, Input, Judge, Kind, Tool, ToolCall};
 use postern::policy::{Labels, Policy, document};
 use serde_json::json;
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

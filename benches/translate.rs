@@ -10,7 +10,7 @@ use postern::call::Dialect;
 use postern::provider::translate::{AgentRoute, AnswerLimits, AnswerTerms, AnswerTranslation, Transform};
 use postern::wire::sse::{Decoder, End, Form, NameLine};
 
-/// That of the gateway.
+/// The allocator that the gateway uses.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -60,13 +60,14 @@ pub(crate) fn unhex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
 
 /// A hash of 128 bits that nobody else can make: its seeds are random, and are never told. What is remembered under it is
 /// taken for no other text.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct SecretHash([RandomState; 2]);
 
 impl SecretHash {
-    pub(crate) fn of(&self, of: impl Hash + Copy) -> u128 {
-        let [one, other] = self.0.each_ref().map(|seed| u128::from(seed.hash_one(of)));
-        one << 64 | other
+    /// The hash of a value.
+    pub(crate) fn of(&self, value: impl Hash + Copy) -> u128 {
+        let [high, low] = self.0.each_ref().map(|seed| u128::from(seed.hash_one(value)));
+        high << 64 | low
     }
 }
 

@@ -7,7 +7,7 @@ import signal
 import manifests
 from manifests import LLM, PLACEHOLDER
 from manifests import NAMESPACE as AGENTS
-from network import UPSTREAM
+from network import ELSEWHERE
 from pods import GATEWAY
 from steps import Step
 from waiting import PATIENCE, becomes
@@ -43,17 +43,20 @@ def steps():
 
 
 def cut(stage, step):
-    enabled = stage.chart.values()["gateway"] | {"evidence": {"enabled": True}}
-    status, answer = stage.chart.install(gateway=enabled)
-    step.check("helm upgrade with gateway.evidence.enabled", status == 0, answer)
     stage.create(POLICY)
     accepted = becomes(lambda: stage.condition("Accepted", READER).get("status") == "True", PATIENCE)
     step.check("the policy is Accepted", accepted, stage.policy(READER).get("status"))
-    pod = started(stage)
+    enabled = stage.chart.values()["gateway"] | {"evidence": {"enabled": True}}
+    status, answer = stage.chart.install(gateway=enabled)
+    step.check("helm upgrade with gateway.evidence.enabled", status == 0, answer)
+    pod = started(stage, agent())
+    pod.execute("tee", "/workspace/door.rs", input=SOURCE)
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": LOG}
     mark = stage.mark()
-    ask(pod, [{"role": "user", "content": "go"}, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])
+    begins = {"role": "user", "content": "go"}
+    ask(pod, [begins])
+    ask(pod, [begins, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])
     read = " ".join(line["body"] for line in stage.seen_since(mark, kind="request"))
     step.check("the model reads what is left", "285 of 300 lines" in read and "test case 150 " not in read, read)
     name = read.partition(f"{EVIDENCE}/")[2].partition(".txt")[0]
@@ -66,14 +69,20 @@ def cut(stage, step):
     step.check("the gateway tells it too", said == "test case 150 ... ok\n", said)
 
 
-def started(stage):
-    """An agent with a volume to work in, mounted by a container of root and by one of an ordinary user."""
+def started(stage, pod):
+    """A pod that is started right after an upgrade: for a moment a replica of before may answer the webhook, and what it makes
+    is refused."""
+    if not becomes(lambda: stage.apply(pod)[0] == 0, PATIENCE):
+        raise RuntimeError(f"after {PATIENCE} s: {stage.apply(pod)[1]}")
+    return stage.pod(pod["metadata"]["name"]).demand_ready()
+
+
+def agent():
+    """A pod with a volume to work in, mounted by a container of root and by one of an ordinary user."""
     pod = manifests.agent(READER, annotations={"postern.dev/workspace": "work:/workspace"}, volumes=[{"name": "work", "emptyDir": {}}])
     for container in pod["spec"]["containers"]:
         container["volumeMounts"] = [{"name": "work", "mountPath": "/workspace"}]
-    made = stage.start(pod)
-    made.execute("tee", "/workspace/door.rs", input=SOURCE)
-    return made
+    return pod
 
 
 def ask(pod, messages, tools=()):
@@ -99,9 +108,11 @@ def companion(stage, step):
     user = made["securityContext"]["runAsUser"]
     step.check("its user is neither the gateway's nor an agent's", user not in (pod.uid(), 0, 1000), user)
     step.check("it is told nothing", not made.get("env") and not made.get("envFrom"), made.get("env"))
-    dial = f"import socket; socket.create_connection(({UPSTREAM[4]!r}, 443), 3)"
-    status, said = pod.in_network("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "python3", "-c", dial)
-    step.check("its user is let out nowhere", status != 0 and "Error" in said, said[-200:])
+    mark = stage.mark()
+    dial = f"import socket; socket.create_connection(({ELSEWHERE[4]!r}, 443), 3).sendall(b'out')"
+    pod.in_network("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "sh", "-c", f'python3 -c "{dial}" || true')
+    reached = stage.seen_since(mark, kind="reached")
+    step.check("what its user dials reaches nobody outside", not reached, reached)
     said = pod.execute("curl", "-s", "http://postern.internal/workspace/map")[1]
     step.check("the agent asks for an outline", "door.rs" in said and "3: fn opens() -> bool {" in said, said)
     pod.execute("ln", "-s", "/etc/passwd", "/workspace/passwd.rs")
@@ -134,7 +145,7 @@ def restored(stage, step):
     stage.delete("egresspolicy", READER, AGENTS)
     status, answer = stage.chart.install()
     step.check("helm upgrade as it was", status == 0, answer)
-    pod = stage.start(manifests.idle("without"))
+    pod = started(stage, manifests.idle("without"))
     names = [each["name"] for each in pod.object()["spec"]["volumes"]]
-    step.check("a pod that starts now has neither volume", not {"postern-evidence", COMPANION} & set(names), names)
+    step.check("a pod that starts now has no volume for evidence", "postern-evidence" not in names, names)
     stage.delete("pod", "without", AGENTS, wait=False)

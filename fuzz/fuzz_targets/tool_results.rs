@@ -10,6 +10,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use postern::call::{Api, Dialect, Service, Terms, Tool, Vendor};
 use postern::evidence::EvidenceId;
+use postern::name::host::Host;
 use postern::policy::{Policy, document};
 use postern::provider::adapter::ModelRequestHead;
 use postern::tool_output::chains::Chains;
@@ -19,7 +20,7 @@ use postern::tool_output::known::KnownCuts;
 use postern::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
 use postern::tool_output::request::{AskedRequest, Earlier, Places, Settings, planned};
 use postern::tool_output::{Amount, Compress, Repeats, Shortening};
-use postern::wire::json::{KnownParts, Limits};
+use postern::wire::json::{Document, Limits};
 use serde_json::{Value, json};
 
 const POLICY: &str = "{apiVersion: postern.dev/v1alpha1, kind: EgressPolicy, metadata: {name: p, namespace: n}, \
@@ -190,13 +191,16 @@ fn check_request(
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = postern::provider::adapter(dialect);
     let terms: &dyn Terms = &*TERMS;
-    let (limits, known) = (Limits::default(), KnownParts::default());
+    let document = Document::parse(body, Limits::default()).ok()?;
     let chains = Chains::default();
-    let earlier = Earlier::Answers(&chains);
-    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms, earlier };
-    let plan = |cuts| planned(&asked, (conversations, cuts), Some(settings), Some(&Evidence), Instant::now());
-    let planned = plan(cuts)?;
-    assert_eq!(Some(&planned), plan(&KnownCuts::default()).as_ref(), "what is remembered changes nothing");
+    let host = Host::parse("model.example").expect("a host");
+    let earlier = Earlier::Answers(&chains, &host);
+    let asked = AskedRequest { adapter, head, terms, earlier };
+    let plan = |cuts| {
+        planned(&asked, &document, (conversations, cuts), Some(settings), Some(&Evidence), Instant::now())
+    };
+    let planned = plan(cuts);
+    assert_eq!(planned, plan(&KnownCuts::default()), "what is remembered changes nothing");
     let edits = planned.edits;
     let changes: Vec<_> =
         edits.iter().filter_map(|edit| Some((edit.range.clone(), replacement(edit)?))).collect();

@@ -5,10 +5,10 @@ use std::fmt;
 use quick_cache::sync::{Cache, DefaultLifecycle, EntryAction, EntryResult};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, UnitWeighter};
 
-/// The longest id, in bytes.
+/// The longest id, in bytes; providers allow 64 to 128 characters.
 pub const LONGEST: usize = 256;
 
-/// What is remembered; shared by all exchanges.
+/// A bounded map from a provider's id to a value; shared by all exchanges.
 pub struct Recent<V> {
     by_id: Cache<String, V>,
 }

@@ -2,25 +2,26 @@
 
 use std::collections::VecDeque;
 
+use crate::call::recent::LONGEST;
 use crate::provider::request::results::KnownCall;
 
-/// How many bytes of calls are remembered; the oldest goes.
-const MOST_BYTES: usize = 32 << 10;
+/// What a call takes beside its texts, about: its place in the list with the spare room of that, and its allocations.
+const CALL: usize = 200;
 
-/// What a call takes beside its texts.
-const CALL: usize = 80;
-
-/// The longest name and id that are remembered, in bytes. Providers allow 64 to 128 characters.
-const LONGEST: usize = 256;
-
-/// Calls, the latest last.
-#[derive(Debug, Clone, Default)]
+/// Calls, the latest last; of more than `most` bytes the oldest go.
+#[derive(Debug, Clone)]
 pub(super) struct AnsweredCalls {
     calls: VecDeque<KnownCall>,
     bytes: usize,
+    most: usize,
 }
 
 impl AnsweredCalls {
+    /// None yet, and never more than so many bytes of them.
+    pub(super) fn within(most: usize) -> Self {
+        Self { calls: VecDeque::new(), bytes: 0, most }
+    }
+
     /// Adds a call, in the place of an earlier one with its id. Skips one whose names no provider makes.
     pub(super) fn add(&mut self, id: &str, (name, namespace): (&str, Option<&str>), reads_evidence: bool) {
         if id.is_empty() || [id, name, namespace.unwrap_or_default()].iter().any(|text| text.len() > LONGEST)
@@ -34,11 +35,12 @@ impl AnsweredCalls {
         let call = KnownCall { id, name, namespace, reads_evidence };
         self.bytes += bytes(&call);
         self.calls.push_back(call);
-        while self.bytes > MOST_BYTES {
+        while self.bytes > self.most {
             self.forget(0);
         }
     }
 
+    /// The calls, the oldest first.
     pub(super) fn to_vec(&self) -> Vec<KnownCall> {
         self.calls.iter().cloned().collect()
     }
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_call_is_remembered_once_and_the_oldest_goes() {
-        let mut calls = AnsweredCalls::default();
+        let mut calls = AnsweredCalls::within(4 << 10);
         calls.add("a", ("Read", None), false);
         calls.add("b", ("Bash", Some("s")), false);
         calls.add("a", ("Bash", None), true);
@@ -68,13 +70,13 @@ mod tests {
         for number in 0..10_000 {
             calls.add(&format!("call_{number}"), ("Bash", None), false);
         }
-        assert!(calls.bytes <= MOST_BYTES && calls.calls.len() > 256, "{}", calls.calls.len());
+        assert!((16..=20).contains(&calls.calls.len()), "{}", calls.calls.len());
         assert_eq!(ids(&calls).last().map(String::as_str), Some("call_9999"));
     }
 
     #[test]
     fn names_that_no_provider_makes_are_not_remembered() {
-        let (mut calls, long) = (AnsweredCalls::default(), "x".repeat(257));
+        let (mut calls, long) = (AnsweredCalls::within(4 << 10), "x".repeat(257));
         calls.add(&long, ("Bash", None), false);
         calls.add("a", (&long, None), false);
         calls.add("a", ("Bash", Some(&long)), false);

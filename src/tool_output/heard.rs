@@ -5,20 +5,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::answered::AnsweredCalls;
 use super::conversations::ConversationKey;
-use super::request::{Places, names_evidence};
+use super::request::{Places, reads_evidence};
 use crate::provider::adapter::Adapter;
-use crate::provider::request::results::{self, KnownCall, ToolResults};
-use crate::wire::json::{Document, Limits, Value};
+use crate::provider::request::results::{self, KnownCall};
+use crate::wire::json::{Document, Limits};
+
+/// How many bytes of calls are remembered.
+const MOST_BYTES: usize = 32 << 10;
 
 /// What was heard on one WebSocket.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Heard(Mutex<State>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// How the conversation began.
     opening: Option<ConversationKey>,
     calls: AnsweredCalls,
+}
+
+impl Default for Heard {
+    fn default() -> Self {
+        Self(Mutex::new(State { opening: None, calls: AnsweredCalls::within(MOST_BYTES) }))
+    }
 }
 
 impl Heard {
@@ -27,8 +36,7 @@ impl Heard {
         let Ok(document) = Document::parse(message, limits) else { return };
         for call in results::answered_calls(adapter, &document) {
             let Some(id) = call.id.as_deref() else { continue };
-            let reads_evidence =
-                places.is_some_and(|places| names_evidence(&call.name, call.input.map(Value::raw), places));
+            let reads_evidence = places.is_some_and(|places| reads_evidence(&call, places));
             self.lock().calls.add(id, (&call.name, call.namespace.as_deref()), reads_evidence);
         }
     }
@@ -38,16 +46,14 @@ impl Heard {
         self.lock().calls.to_vec()
     }
 
-    /// How the conversation of a request began: a request that goes on with an earlier one does not say it again.
-    pub(super) fn opening(&self, found: &ToolResults<'_>) -> ConversationKey {
-        let mut state = self.lock();
-        match state.opening {
-            Some(opening) if found.is_chained => opening,
-            Some(_) | None => {
-                state.opening = found.has_opening.then_some(found.opening);
-                found.opening
-            }
-        }
+    /// How the conversation began, where that was said here.
+    pub(super) fn opening(&self) -> Option<ConversationKey> {
+        self.lock().opening
+    }
+
+    /// Remembers how the conversation begins; none where nobody says anything.
+    pub(super) fn begin(&self, opening: Option<ConversationKey>) {
+        self.lock().opening = opening;
     }
 
     /// A poisoned lock is ignored: the state is consistent after each step.

@@ -138,12 +138,15 @@ impl Plan<'_> {
     fn of_text(&self, value: Value<'_>, bounds: &Compress) -> OfText {
         let text = value.text()?;
         let cut = Cut::of(&text, bounds)?;
-        let id = EvidenceId::of(&text);
-        let place = self.places.map(|places| places.place(id)).unwrap_or_default();
-        let change = match cut.write(&place) {
-            _ if is_cut_by_agent(&text) => PlannedChange::Leave(CUT_BY_AGENT),
-            Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note(), id },
-            None => PlannedChange::Leave(LITTLE_GAIN),
+        let change = if is_cut_by_agent(&text) {
+            PlannedChange::Leave(CUT_BY_AGENT)
+        } else {
+            let id = EvidenceId::of(&text);
+            let place = self.places.map(|places| places.place(id)).unwrap_or_default();
+            match cut.write(&place) {
+                Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note(), id },
+                None => PlannedChange::Leave(LITTLE_GAIN),
+            }
         };
         Some(LongText { text: Arc::from(&*text), change })
     }

@@ -11,13 +11,15 @@ use super::heard::Heard;
 use super::known::KnownCuts;
 use super::plan::{self, Plan, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
+use crate::digest::sha256_of;
 use crate::evidence::EvidenceId;
 use crate::name::gateway::READ_EVIDENCE;
+use crate::name::host::Host;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
 use crate::provider::request::marks::MarkedCall;
 use crate::provider::request::results::{self, ToolResults};
-use crate::wire::json::{Document, KnownParts, Limits, Value};
+use crate::wire::json::Document;
 
 /// Which results are shortened, and how.
 pub trait Settings: PartialEq {
@@ -46,33 +48,31 @@ pub trait Places {
 pub struct AskedRequest<'a> {
     pub adapter: &'a dyn Adapter,
     pub head: ModelRequestHead<'a>,
-    pub body: &'a [u8],
-    /// What is known of it.
-    pub known: &'a KnownParts,
-    pub limits: Limits,
     /// It decides nothing here.
     pub terms: &'a dyn Terms,
+    /// The source of what it leaves out.
     pub earlier: Earlier<'a>,
 }
 
-/// Where is known what a request leaves out, since the provider has it from an earlier one.
+/// The source of what a request leaves out, since the provider has it from an earlier one.
 #[derive(Clone, Copy)]
 pub enum Earlier<'a> {
-    /// It was said before on the WebSocket on which the request came.
+    /// What was said on the WebSocket on which the request came.
     Socket(&'a Heard),
-    /// It was said in an answer that the request names.
-    Answers(&'a Chains),
+    /// The answers of this host, of which the request names one.
+    Answers(&'a Chains, &'a Host),
 }
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Planned {
+    /// In the order of the document; none where the conversation is not edited.
     pub edits: Vec<PlannedEdit>,
     /// None where the provider keeps no answer.
     pub kept: Option<KeptAnswer>,
 }
 
-/// What a request that goes on from the answer must know.
+/// What to remember of the answer, where the provider keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAnswer {
     /// How the conversation began.
@@ -81,26 +81,54 @@ pub struct KeptAnswer {
     pub conversation: Option<String>,
 }
 
-/// Plans the edits of a request; none where it cannot be read, or its conversation is not edited. `current`: the settings in
-/// force. Without `places` nothing that is cut could be kept.
+/// Plans the edits of a request. `current`: the settings in force. Without `places` nothing that is cut could be kept.
 pub fn planned<S: Settings>(
     asked: &AskedRequest<'_>,
+    document: &Document<'_>,
     (conversations, known): (&Conversations<S>, &KnownCuts),
     current: Option<&Arc<S>>,
     places: Option<&dyn Places>,
     now: Instant,
-) -> Option<Planned> {
-    let document = Document::parse_known(asked.body, asked.limits, asked.known).ok()?;
+) -> Planned {
+    let root = document.root();
+    let from = results::goes_on_from(root);
     let (calls, began) = match asked.earlier {
-        Earlier::Socket(heard) => (heard.calls(), None),
-        Earlier::Answers(chains) => chains.before(document.root()),
+        Earlier::Socket(heard) => (heard.calls(), heard.opening()),
+        Earlier::Answers(chains, host) => {
+            let before = from.as_deref().and_then(|id| chains.before(host, id));
+            before.map_or_else(Default::default, |(calls, opening)| (calls, Some(opening)))
+        }
     };
-    let found = ToolResults::find(asked.adapter, &asked.head, &document, asked.terms, &calls);
-    let opening = match asked.earlier {
-        Earlier::Socket(heard) => heard.opening(&found),
-        Earlier::Answers(_) => began.unwrap_or(found.opening),
+    let found = ToolResults::find(asked.adapter, &asked.head, document, asked.terms, &calls);
+    let opening = match &from {
+        Some(id) => began.unwrap_or_else(|| unknown_opening(id)),
+        None => found.opening,
     };
-    let settings = conversations.settings(opening, !found.is_empty(), current, now)?;
+    if let (Earlier::Socket(heard), None) = (asked.earlier, &from) {
+        heard.begin(found.has_opening.then_some(opening));
+    }
+    let is_under_way = from.is_some() || !found.is_empty();
+    let settings = conversations.settings(opening, is_under_way, current, now);
+    let edits = settings.map(|settings| edits(&found, &*settings, places, known)).unwrap_or_default();
+    let kept = asked
+        .adapter
+        .keeps_answer(root)
+        .then(|| KeptAnswer { opening, conversation: results::kept_conversation(root).map(Cow::into_owned) });
+    Planned { edits, kept }
+}
+
+/// Names a conversation by the answer from which this process first saw it go on: how it began is not known. No two share it.
+fn unknown_opening(id: &str) -> ConversationKey {
+    sha256_of(&[b"from\0", id.as_bytes()])
+}
+
+/// The edits by the settings of the conversation.
+fn edits<S: Settings>(
+    found: &ToolResults<'_>,
+    settings: &S,
+    places: Option<&dyn Places>,
+    known: &KnownCuts,
+) -> Vec<PlannedEdit> {
     let texts = found.iter().map(|(result, call)| {
         let nothing = ResultText {
             value: result.text,
@@ -110,27 +138,28 @@ pub fn planned<S: Settings>(
             reads_evidence: false,
             called: None,
         };
-        let mut text =
-            call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, &*settings, places));
+        let mut text = call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, settings, places));
         text.reads_evidence |= text.is_cut && found.is_known_to_read_evidence(result);
         text
     });
     let texts: Vec<ResultText<'_>> = texts.collect();
-    let plan = Plan { settings: settings.shortening(), may_refer: !found.may_forget, places, known };
-    let kept = asked.adapter.keeps_answer(document.root()).then(|| KeptAnswer {
-        opening,
-        conversation: results::kept_conversation(document.root()).map(Cow::into_owned),
-    });
-    Some(Planned { edits: plan.edits(&texts), kept })
+    Plan { settings: settings.shortening(), may_refer: !found.may_forget, places, known }.edits(&texts)
+}
+
+/// Whether a call reads what was cut, as it stands in a request or a message.
+pub(super) fn reads_evidence(call: &MarkedCall<'_>, places: &dyn Places) -> bool {
+    // Of a string, what it says: the same call is told so by an answer that streams.
+    let input = call.input.map(|input| input.text().unwrap_or(Cow::Borrowed(input.raw())));
+    names_evidence(&call.name, input.as_deref().unwrap_or_default(), places)
 }
 
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
-pub fn names_evidence(name: &str, input: Option<&str>, places: &dyn Places) -> bool {
+pub fn names_evidence(name: &str, input: &str, places: &dyn Places) -> bool {
     // Slashes may be escaped in JSON.
-    let is_named = |input: &str| {
+    let has_place = || {
         places.is_named_in(input) || input.contains("\\/") && places.is_named_in(&input.replace("\\/", "/"))
     };
-    name.ends_with(READ_EVIDENCE) || input.is_some_and(is_named)
+    name.ends_with(READ_EVIDENCE) || has_place()
 }
 
 /// What the settings say of a result, by its call's name alone.
@@ -143,12 +172,11 @@ fn of_call<'d>(
     let offered = Offered::default();
     let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
     let (is_cut, is_referred) = (settings.covers(&tool), settings.covers_repeats(&tool));
-    let input = call.input.map(Value::raw);
     let id = call.id.as_deref().filter(|_| is_referred);
     ResultText {
         is_cut,
         is_referred,
-        reads_evidence: is_cut && places.is_some_and(|places| names_evidence(&call.name, input, places)),
+        reads_evidence: is_cut && places.is_some_and(|places| reads_evidence(call, places)),
         called: id.and_then(|id| plan::called(&call.name, id)),
         ..result.clone()
     }

@@ -8,7 +8,7 @@ use crate::call::{Api, Dialect, Kind, Service, Vendor};
 use crate::provider::request::testing::Open;
 use crate::tool_output::plan::PlannedChange;
 use crate::tool_output::{Amount, Compress, Repeats};
-use crate::wire::json::KnownParts;
+use crate::wire::json::Limits;
 
 /// Settings that are about tools of kind Shell, and about repeats of those that read, too.
 #[derive(Debug, PartialEq)]
@@ -69,14 +69,15 @@ fn sent(
     let service = Service { vendor: Vendor::Custom, api, dialect: Some(dialect) };
     let head = ModelRequestHead { service, path, query: None, is_subscription: false };
     let adapter = crate::provider::adapter(dialect);
-    let (limits, known) = (Limits::default(), KnownParts::default());
+    let document = Document::parse(body, Limits::default()).unwrap();
     let chains = Chains::default();
-    let earlier = Earlier::Answers(&chains);
-    let asked = AskedRequest { adapter, head, body, known: &known, limits, terms: &Open, earlier };
-    let plan = |cuts| planned(&asked, (conversations, cuts), current, Some(&Kept), Instant::now());
+    let host = Host::parse("model.example").unwrap();
+    let earlier = Earlier::Answers(&chains, &host);
+    let asked = AskedRequest { adapter, head, terms: &Open, earlier };
+    let plan = |cuts| planned(&asked, &document, (conversations, cuts), current, Some(&Kept), Instant::now());
     let edits = plan(cuts);
     assert_eq!(edits, plan(&KnownCuts::default()), "what is remembered changes nothing");
-    let edits = edits.map(|planned| planned.edits).unwrap_or_default();
+    let edits = edits.edits;
     let changes: Vec<_> = edits
         .iter()
         .filter_map(|edit| match &edit.change {
@@ -234,6 +235,38 @@ proptest! {
                 Between::Restart => remembered = begun(current.clone()),
             }
         }
+    }
+}
+
+#[test]
+fn a_place_of_evidence_is_known_in_every_spelling_of_json() {
+    let current = settings(3, Repeats::Keep);
+    let text = "a line\n".repeat(100);
+    let sent = |arguments: &str| {
+        let body = json!({"model": "m", "input": [{"role": "user", "content": "begin"},
+            {"type": "function_call", "call_id": "c", "name": "shell", "arguments": arguments},
+            {"type": "function_call_output", "call_id": "c", "output": text}]});
+        let remembered = (Conversations::new(Some(Arc::clone(&current))), KnownCuts::default());
+        let sent = sent(Dialect::OpenAIResponses, body.to_string().as_bytes(), &remembered, Some(&current));
+        serde_json::from_slice::<Value>(&sent).unwrap()["input"][2]["output"].as_str().unwrap().to_owned()
+    };
+    for reads in [r#"{"command":"cat /evidence/1.txt"}"#, r#"{"command":"cat \/evidence\/1.txt"}"#] {
+        assert_eq!(sent(reads), text, "{reads}");
+    }
+    assert_ne!(sent(r#"{"command":"cat /other/1.txt"}"#), text);
+}
+
+#[test]
+fn a_local_shell_is_known_by_either_id_of_its_call() {
+    let current = settings(3, Repeats::Keep);
+    let text = "a line\n".repeat(100);
+    for by in ["id", "call_id"] {
+        let body = json!({"model": "m", "input": [{"role": "user", "content": "begin"},
+            {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
+            {"type": "local_shell_call_output", by: "c", "output": text}]});
+        let remembered = (Conversations::new(Some(Arc::clone(&current))), KnownCuts::default());
+        let sent = sent(Dialect::OpenAIResponses, body.to_string().as_bytes(), &remembered, Some(&current));
+        assert!(String::from_utf8(sent).unwrap().contains("95 of 100 lines"), "{by}");
     }
 }
 

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::requests::{self, Models, RESPONSES, models_with, reply};
-use super::tool_results::{AGENT_PATH, SHORTENS, keeping, log, named};
+use super::tool_results::{AGENT_PATH, SHORTENS, keeping, log, named, sent};
 use crate::parity::dialect::{Called, Dialect as _, Mode, Said};
 use crate::parity::responses::Responses;
+use crate::support::Setup;
 use crate::support::upstream::{Reply, Seen};
 
-/// The id of every answer.
+/// The id of an answer, unless the request asks for another.
 const ANSWER: &str = "resp_1";
 
 /// The input of a call that reads what was cut.
@@ -24,14 +25,18 @@ fn called(seen: &Seen) -> Reply {
     let (name, input) = match asked["instructions"].as_str() {
         Some("reads") => ("exec_command", READS),
         Some("looks") => ("Read", r#"{"file_path":"a"}"#),
+        Some("reads late") => {
+            ("exec_command", &*format!("{{\"cmd\":\"{} {READS:?}\"}}", "x".repeat(5_000)).leak())
+        }
         Some("runs") => ("exec_command", r#"{"cmd":"make"}"#),
         _ => return reply(seen.path()),
     };
     let said =
         Said { text: "so", calls: vec![Called { id: "call_1".to_owned(), namespace: None, name, input }] };
     let mode = if asked["stream"] == true { Mode::Streamed } else { Mode::Whole };
-    let body: Vec<u8> = Responses.answer(&said, mode).concat();
-    Reply::of(200, body).header("content-type", Responses.content_type(mode))
+    let body = String::from_utf8(Responses.answer(&said, mode).concat()).unwrap();
+    let id = asked["metadata"]["answer"].as_str().unwrap_or(ANSWER);
+    Reply::of(200, body.replace(ANSWER, id)).header("content-type", Responses.content_type(mode))
 }
 
 /// Asks for an answer that calls a tool.
@@ -72,10 +77,12 @@ fn a_long_result_that_names_the_answer_with_its_call_is_cut() {
 /// O3: what reads the evidence is given all of it, and what reads files too.
 #[test]
 fn a_result_that_comes_alone_is_left_where_its_call_says_so() {
-    for instructions in ["reads", "looks"] {
-        let test = keeping_answers();
-        ask(&test, &json!({"instructions": instructions}));
-        assert_eq!(read(&test, &json!({"previous_response_id": ANSWER}), "call_1"), log(), "{instructions}");
+    let few = |setup: Setup| keeping(setup).set("/limits/toolInputBytes", json!(4096));
+    let test = models_with(&format!("providerState: Allow\n{SHORTENS}"), called, few);
+    for (instructions, is_left) in [("reads", true), ("looks", true), ("reads late", true), ("runs", false)] {
+        ask(&test, &json!({"instructions": instructions, "metadata": {"answer": instructions}}));
+        let read = read(&test, &json!({"previous_response_id": instructions}), "call_1");
+        assert_eq!(read == log(), is_left, "{instructions}: {read}");
     }
     assert!(READS.contains(AGENT_PATH));
 }
@@ -95,6 +102,51 @@ fn of_an_answer_that_the_provider_does_not_keep_nothing_is_remembered() {
     let test = keeping_answers();
     ask(&test, &json!({"instructions": "runs", "store": false}));
     assert_eq!(read(&test, &json!({"previous_response_id": ANSWER}), "call_1"), log());
+}
+
+/// Agents send all of a conversation again where the provider has lost it: what was sent alone is sent again so.
+#[test]
+fn a_result_is_the_same_alone_and_with_its_call() {
+    let test = keeping_answers();
+    for (instructions, command) in [("runs", r#"{"cmd":"make"}"#), ("reads", READS)] {
+        ask(&test, &json!({"instructions": instructions, "metadata": {"answer": instructions}}));
+        let alone = read(&test, &json!({"previous_response_id": instructions}), "call_1");
+        let all = json!({"model": "gpt-5", "input": [{"role": "user", "content": "go"},
+            {"type": "function_call", "call_id": "call_1", "name": "exec_command", "arguments": command},
+            {"type": "function_call_output", "call_id": "call_1", "output": log()}]});
+        let sent: Value = serde_json::from_str(&sent(&test, RESPONSES, &all.to_string())).unwrap();
+        assert_eq!(sent["input"][2]["output"], alone, "{instructions}");
+    }
+}
+
+#[test]
+fn a_conversation_that_began_uncut_stays_so_whatever_other_chains_there_are() {
+    let test = keeping_answers();
+    let unknown = json!({"previous_response_id": "resp_of_another_gateway"});
+    assert_eq!(read(&test, &unknown, "call_1"), log());
+    test.gateway.reload_policy(&requests::policy("providerState: Allow"), "success");
+    ask(&test, &json!({"input": "new", "instructions": "runs", "metadata": {"answer": "a"}}));
+    for (from, next) in [("a", "b"), ("b", "c"), ("c", "d")] {
+        let goes_on = json!({"previous_response_id": from});
+        assert_eq!(read(&test, &goes_on, "call_1"), log(), "{from}");
+        ask(
+            &test,
+            &json!({"previous_response_id": from, "instructions": "runs", "metadata": {"answer": next}}),
+        );
+    }
+}
+
+#[test]
+fn a_message_in_the_middle_of_a_chain_begins_no_conversation() {
+    let test = models_with("providerState: Allow", called, keeping);
+    ask(&test, &json!({"instructions": "runs", "metadata": {"answer": "a"}}));
+    let shortens = requests::policy(&format!("providerState: Allow\n{SHORTENS}"));
+    test.gateway.reload_policy(&shortens, "success");
+    ask(&test, &json!({"previous_response_id": "a", "instructions": "runs", "metadata": {"answer": "b"}}));
+    assert_eq!(read(&test, &json!({"previous_response_id": "b"}), "call_1"), log());
+    // The twin: one that begins now.
+    ask(&test, &json!({"input": "new", "instructions": "runs", "metadata": {"answer": "c"}}));
+    assert_ne!(read(&test, &json!({"previous_response_id": "c"}), "call_1"), log());
 }
 
 #[test]

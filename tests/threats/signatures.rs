@@ -5,8 +5,9 @@ use aws_lc_rs::hmac;
 use serde_json::json;
 
 use super::model::Model;
-use crate::support::Answer;
+use super::{requests, tool_results};
 use crate::support::upstream::{Seen, Step};
+use crate::support::{Answer, Setup};
 
 const HOST: &str = "bedrock-runtime.us-east-1.amazonaws.com";
 const PATH: &str = "/model/amazon.nova-pro/converse";
@@ -16,11 +17,16 @@ const PLACEHOLDER: &str = "postern/builtin/placeholder";
 
 /// A gateway that signs with its own key.
 fn signing(more: &str) -> Model {
+    signing_with(more, "", |setup| setup)
+}
+
+/// The same with these lines of policy.
+fn signing_with(more: &str, lines: &str, change: impl FnOnce(Setup) -> Setup) -> Model {
     let credential = format!(
-        "credentials: [{{name: aws, hosts: [{HOST}], secretKeyRef: {{name: keys, key: aws}}, sigV4: {{service: bedrock, region: us-east-1}}{more}}}]"
+        "credentials: [{{name: aws, hosts: [{HOST}], secretKeyRef: {{name: keys, key: aws}}, sigV4: {{service: bedrock, region: us-east-1}}{more}}}]\n{lines}"
     );
     let key = json!({"accessKeyId": "AKIAREALKEYCANARY000", "secretAccessKey": SECRET}).to_string();
-    answering(Model::with(&credential, |setup| setup.credential("aws", &key)))
+    answering(Model::with(&credential, |setup| change(setup).credential("aws", &key)))
 }
 
 fn answering(model: Model) -> Model {
@@ -84,6 +90,20 @@ fn signature(seen: &Seen) -> String {
         "AWS4-HMAC-SHA256 Credential=AKIAREALKEYCANARY000/{scope}, SignedHeaders={names}, Signature={}",
         hex(signature.as_ref())
     )
+}
+
+#[test]
+fn a_result_that_is_cut_is_signed_as_it_leaves() {
+    let model = signing_with("", tool_results::SHORTENS, tool_results::keeping);
+    let own = by("postern:aws", "us-east-1/bedrock");
+    let log = tool_results::log();
+    let steps = [tool_results::bash(&log)];
+    let sent = tool_results::conversation(requests::CONVERSE, "go", &steps);
+    let answer = ask(&model, PATH, &[("authorization", &own), ("x-amz-date", "20260102T030405Z")], &sent);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let seen = model.upstream.requests().pop().unwrap();
+    assert!(String::from_utf8_lossy(&seen.body).contains("285 of 300 lines"));
+    assert_eq!(seen.header("authorization").unwrap(), signature(&seen));
 }
 
 /// G7: what is signed with the placeholder is signed again, over the body as it leaves, and nobody hears the key.

@@ -21,6 +21,9 @@ pub(super) const SHORTENS: &str = "toolOutputs: {compress: {above: {lines: 40, t
 const ROUTE_OF_OTHERS: &str = "modelProviders: [{name: own, endpoint: 'https://vllm.example/v1', dialect: OpenAIChat}]\n\
     models: [{name: coder, provider: own}]\nroutes: [{name: others, match: {models: ['other-*']}, to: [coder]}]";
 
+/// A route that takes all requests to where the agent sent them.
+const ROUTE_TO_ORIGIN: &str = "routes: [{name: every, match: {models: ['*']}, to: [origin]}]";
+
 /// Where markers say that evidence is.
 pub(super) const AGENT_PATH: &str = "/run/postern/evidence";
 
@@ -312,7 +315,7 @@ fn a_body_that_its_client_signed_is_not_edited() {
 }
 
 #[test]
-fn what_an_agent_signed_for_aws_is_not_edited_unless_the_gateway_signs_it_again() {
+fn what_an_agent_signed_for_aws_is_not_edited() {
     let test = shortening(SHORTENS);
     let body = conversation(CONVERSE, "go", &[bash(&log())]);
     let by = "AWS4-HMAC-SHA256 Credential=AKIAAGENT/20260102/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature=00ff";
@@ -343,6 +346,19 @@ fn a_body_in_a_content_coding_is_cut_and_goes_on_as_it_came_where_nothing_is() {
             assert_eq!(seen.header("content-encoding"), Some(coding));
             assert_eq!(seen.header("content-length"), Some(short.len().to_string().as_str()));
         }
+    }
+}
+
+#[test]
+fn what_a_route_takes_goes_on_without_its_content_coding() {
+    let test = shortening(&format!("{SHORTENS}\n{ROUTE_TO_ORIGIN}"));
+    let fields = [("content-type", "application/json"), ("content-encoding", "zstd")];
+    for said in ["ok", &log()] {
+        let body = conversation(CHAT, "go", &[bash(said)]);
+        let seen = test.post_with(CHAT, &fields, encode("zstd", body.as_bytes())).reached.remove(0);
+        assert_eq!(String::from_utf8_lossy(&seen.body), sent(&test, CHAT, &body));
+        assert_eq!(seen.header("content-encoding"), None);
+        assert_eq!(seen.header("content-length"), Some(seen.body.len().to_string().as_str()));
     }
 }
 

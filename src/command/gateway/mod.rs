@@ -2,6 +2,7 @@
 
 mod addresses;
 pub(crate) mod descriptors;
+mod first_settings;
 mod health;
 mod kept_evidence;
 mod kept_ledger;
@@ -19,14 +20,13 @@ mod unreadable;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::SystemTime;
 
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::check::Checked;
 use super::private_directory::PrivateDirectory;
-use super::{check, environment, gateways, output};
+use super::{check, gateways, output};
 use crate::cli::{GatewayArgs, Output};
 use crate::ledger::NamedSink;
 use crate::ledger::stdout::JsonLines;
@@ -48,7 +48,12 @@ pub(crate) fn run(args: &GatewayArgs, output: Output) -> anyhow::Result<ExitCode
 }
 
 async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
-    let (watched, checked) = check::read(config, environment::read(), SystemTime::now());
+    // Before the gateway can be seen: a signal that nobody listens for ends the process.
+    let mut signals = GatewaySignals::new()?;
+    let (watched, checked) = tokio::select! {
+        read = first_settings::read(config) => read,
+        () = signals.stops() => return Ok(ExitCode::SUCCESS),
+    };
     let mut checked = match checked {
         Ok(checked) => checked,
         Err(problems) => {
@@ -57,8 +62,6 @@ async fn serve(config: &Path, output: Output) -> anyhow::Result<ExitCode> {
         }
     };
     log::write_as(checked.settings.log.format);
-    // Before the gateway can be seen: a signal that nobody listens for ends the process.
-    let mut signals = GatewaySignals::new()?;
     let _announced = announce(config, &mut checked);
     let stdout = checked.settings.events.stdout.then(JsonLines::stdout).transpose()?;
     let sinks = stdout.map(|stdout| NamedSink::blocking("stdout", stdout)).into_iter().collect();
@@ -95,6 +98,14 @@ impl GatewaySignals {
             interrupt: signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?,
             hang_up: signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?,
         })
+    }
+
+    /// Returns once one says to stop; others are nothing to a gateway that has not started.
+    async fn stops(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 

@@ -39,7 +39,8 @@ pub enum OtlpProtocol {
 /// runtime that it was built in.
 pub(in crate::ledger) struct OtlpClient {
     pub(super) runtime: Handle,
-    pub(super) tls: Arc<UpstreamTls>,
+    /// None where the endpoint is asked in plain HTTP.
+    pub(super) tls: Option<Arc<UpstreamTls>>,
     pub(super) protocol: OtlpProtocol,
     /// The path of the collector's method for gRPC.
     pub(super) method: &'static str,
@@ -56,7 +57,7 @@ impl fmt::Debug for OtlpClient {
 #[async_trait::async_trait]
 impl HttpClient for OtlpClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let exchange = exchange(Arc::clone(&self.tls), (self.protocol, self.method), request);
+        let exchange = exchange(self.tls.clone(), (self.protocol, self.method), request);
         let timeout = self.timeout;
         let task = self.runtime.spawn(async move { tokio::time::timeout(timeout, exchange).await });
         task.await??
@@ -64,7 +65,7 @@ impl HttpClient for OtlpClient {
 }
 
 async fn exchange(
-    tls: Arc<UpstreamTls>,
+    tls: Option<Arc<UpstreamTls>>,
     (protocol, method): (OtlpProtocol, &'static str),
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, HttpError> {
@@ -80,6 +81,7 @@ async fn exchange(
         OtlpProtocol::Http => Alpn::H1,
         OtlpProtocol::Grpc => Alpn::H2OrH1,
     };
+    let tls = tls.ok_or("the endpoint is https, and its variable said otherwise")?;
     let config = tls.client_config(&Host::parse(&host)?, alpn);
     let name = ServerName::try_from(host)?;
     over(TlsConnector::from(config).connect(name, socket).await?, (protocol, method), request).await

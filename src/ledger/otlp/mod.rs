@@ -59,6 +59,8 @@ pub struct OtlpSettings {
     pub protocol: OtlpProtocol,
     /// Whether a variable names an endpoint; else the specification's default on this host is used.
     pub endpoint: bool,
+    /// Whether that endpoint is `https`.
+    pub is_secure: bool,
     /// Roots that are trusted besides the system's.
     pub roots: Vec<PathBuf>,
     pub timeout: Duration,
@@ -96,9 +98,13 @@ impl OtlpSettings {
             }
         };
         let timeout = either("TIMEOUT").and_then(|millis| millis.parse().ok()).map(Duration::from_millis);
+        let endpoint = either("ENDPOINT");
+        let scheme =
+            endpoint.as_deref().and_then(|endpoint| endpoint.split_once("://")).map(|(scheme, _)| scheme);
         Ok(Some(Self {
             protocol,
-            endpoint: either("ENDPOINT").is_some(),
+            endpoint: endpoint.is_some(),
+            is_secure: scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https")),
             roots: either("CERTIFICATE").map(PathBuf::from).into_iter().collect(),
             timeout: timeout.unwrap_or(TIMEOUT),
             service: set("OTEL_SERVICE_NAME").unwrap_or_else(|| "postern".to_owned()),
@@ -111,10 +117,12 @@ impl OtlpSettings {
     /// # Errors
     /// Roots that cannot be read.
     pub(super) fn client(&self, method: &'static str) -> Result<OtlpClient, Vec<Problem>> {
+        // The system's roots take memory, and most collectors are asked in plain HTTP.
         let tls = TlsSettings { roots: self.roots.clone(), ..TlsSettings::default() };
+        let tls = self.is_secure.then(|| UpstreamTls::load(&tls, &[])).transpose()?;
         Ok(OtlpClient {
             runtime: Handle::current(),
-            tls: Arc::new(UpstreamTls::load(&tls, &[])?),
+            tls: tls.map(Arc::new),
             protocol: self.protocol,
             method,
             timeout: self.timeout,
@@ -199,11 +207,31 @@ mod tests {
             let expected = OtlpSettings {
                 protocol: OtlpProtocol::Grpc,
                 endpoint: true,
+                is_secure: false,
                 roots: vec!["/ca.pem".into()],
                 timeout: Duration::from_millis(1500),
                 service: "postern".to_owned(),
             };
             assert_eq!(settings.unwrap(), Some(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn roots_are_read_for_a_collector_that_is_asked_over_tls_alone() {
+        let client = |endpoint: &str| {
+            let settings = read(
+                Signal::Logs,
+                &[
+                    ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", endpoint),
+                    ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nonexistent/ca.pem"),
+                ],
+            );
+            settings.unwrap().unwrap().client("").map(|client| client.tls.is_some())
+        };
+        assert_eq!(client("http://collector:4318/v1/logs"), Ok(false));
+        for secure in ["https://collector/v1/logs", "HTTPS://collector"] {
+            let problems = client(secure).unwrap_err();
+            assert!(problems[0].to_string().contains("/nonexistent/ca.pem"), "{problems:?}");
         }
     }
 

@@ -166,7 +166,7 @@ pub struct GuardSettings {
     pub event_id: fn() -> Id,
     /// Where the agent may ask about an event, before its id; none where it may not.
     pub ask_at: Option<&'static str>,
-    /// Tells which calls read what was cut of a result before; none where nobody asks.
+    /// Tells whether a call reads evidence; none where no results are shortened.
     pub reads_evidence: Option<ReadsEvidence>,
 }
 

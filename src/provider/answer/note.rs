@@ -28,7 +28,8 @@ pub(super) fn note(call: PendingCall, verdict: CallVerdict, how: How, settings: 
         (None, None)
     };
     let reads = settings.reads_evidence.as_ref();
-    let reads_evidence = reads.is_some_and(|reads| reads(&call.name, &call.input));
+    // Of an input that was not kept whole nobody knows: in doubt a result stays whole.
+    let reads_evidence = reads.is_some_and(|reads| call.is_over() || reads(&call.name, &call.input));
     CallNote {
         event: call.event,
         id: call.id,

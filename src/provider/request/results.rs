@@ -27,8 +27,6 @@ pub struct ToolResults<'d> {
     pub opening: [u8; 32],
     /// Whether users said anything.
     pub has_opening: bool,
-    /// Whether it goes on with an earlier request, which it does not hold.
-    pub is_chained: bool,
     /// Whether the provider may have dropped, or may drop by itself, what stands earlier in the request.
     pub may_forget: bool,
 }
@@ -53,8 +51,7 @@ impl<'d> ToolResults<'d> {
         }
         adapter.mark(head, &RequestEditor::new(document, terms), &mut marks);
         let (opening, has_opening) = opening(&marks);
-        let is_chained = member(document.root(), KEPT[0]).is_some();
-        Self { marks, known, opening, has_opening, is_chained, may_forget: may_forget(document.root()) }
+        Self { marks, known, opening, has_opening, may_forget: may_forget(document.root()) }
     }
 
     /// Whether there are none.

@@ -214,7 +214,7 @@ impl RequestBody {
         Self { known, ..Self::whole(bytes, reserved) }
     }
 
-    /// The same of a body that the agent sent like this, in a content coding.
+    /// The same with the coded bytes as the agent sent them.
     pub(crate) fn sent_as(self, coded: Bytes) -> Self {
         Self { coded: Some(coded), ..self }
     }
@@ -237,7 +237,7 @@ impl RequestBody {
     /// Puts other bytes in the place of a body that was taken in whole.
     pub(crate) fn replace(&mut self, bytes: Bytes) {
         (self.whole, self.known) = ((!bytes.is_empty()).then_some(bytes), KnownParts::default());
-        self.coded = None;
+        self.forget_coding();
     }
 
     /// How many bytes the agent sent of a body that was taken in whole, unless others stand in its place.
@@ -247,17 +247,25 @@ impl RequestBody {
 
     /// Has the body sent as it is read, without the agent's coding. Returns whether it had one.
     pub(crate) fn forget_coding(&mut self) -> bool {
-        self.coded.take().is_some()
+        let was_coded = self.coded.take().is_some();
+        if was_coded {
+            self.hold_no_more_than(self.whole.as_ref().map_or(0, Bytes::len));
+        }
+        was_coded
     }
 
     /// Has the body sent in the agent's coding, where nothing else stands in its place. Nobody reads it any more.
     pub(crate) fn send_as_it_came(&mut self) {
         let Some(coded) = self.coded.take() else { return };
-        self.reserved.iter_mut().for_each(|reserved| {
-            // To shrink never fails.
-            let _ = reserved.set(coded.len());
-        });
+        self.hold_no_more_than(coded.len());
         self.replace(coded);
+    }
+
+    fn hold_no_more_than(&mut self, bytes: usize) {
+        if let Some(reserved) = self.reserved.as_mut().filter(|reserved| reserved.bytes() > bytes) {
+            // To shrink never fails.
+            let _ = reserved.set(bytes);
+        }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -399,7 +407,29 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
+    use crate::proxy::budget::Budget;
     use crate::proxy::error::Refusal;
+    use crate::telemetry::Metrics;
+
+    #[test]
+    fn a_coded_body_holds_no_more_than_what_is_sent_of_it() {
+        let budget = Budget::new(Arc::new(Metrics::new().unwrap()));
+        let body = || {
+            let mut reserved = budget.open(1 << 20);
+            reserved.set(130).unwrap();
+            let read = RequestBody::read(vec![b'x'; 100].into(), KnownParts::default(), Some(reserved));
+            read.sent_as(vec![b'z'; 30].into())
+        };
+        let held = |change: fn(&mut RequestBody)| {
+            let mut body = body();
+            assert_eq!((budget.held(), body.length()), (130, Some(30)));
+            change(&mut body);
+            (budget.held(), body.length(), body.bytes().map(|bytes| bytes[0]))
+        };
+        assert_eq!(held(RequestBody::send_as_it_came), (30, Some(30), Some(b'z')));
+        assert_eq!(held(|body| assert!(body.forget_coding())), (100, Some(100), Some(b'x')));
+        assert_eq!(held(|body| body.replace(vec![b'y'; 50].into())), (50, Some(50), Some(b'y')));
+    }
 
     /// Holds one chunk back, and denies a body in which one says no.
     #[derive(Default)]

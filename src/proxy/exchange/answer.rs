@@ -122,7 +122,7 @@ impl ResponseGuard<'_> {
     ) -> EnforcedGuard {
         let reserved = self.session.gateway.budget.open(self.snapshot.settings.limits.buffered_bytes);
         let guard = Guard::new(transcript, framing, settings);
-        let kept = self.model_request.kept.clone();
+        let kept = self.model_request.kept.clone().map(|kept| (kept, self.model_request.host.clone()));
         EnforcedGuard::new(guard, reserved, self.allowance.clone()).keeping(kept)
     }
 
@@ -161,7 +161,7 @@ impl ResponseGuard<'_> {
         let snapshot = Arc::clone(self.snapshot);
         Some(Arc::new(move |name, input| {
             let evidence = snapshot.evidence.as_ref();
-            evidence.is_some_and(|evidence| names_evidence(name, Some(input), evidence))
+            evidence.is_some_and(|evidence| names_evidence(name, input, evidence))
         }))
     }
 

@@ -12,7 +12,7 @@ use super::enforce::{Allowance, EnforcedGuard};
 use super::judge::PolicyInForce;
 use super::model_request::{ModelRequest, RequestReader};
 use super::record::Record;
-use super::tool_results;
+use super::tool_results::{self, ResultsPlan};
 use crate::call::Denial;
 use crate::event::Id;
 use crate::filter::Rewrite;
@@ -178,7 +178,7 @@ impl Conversation {
             return text;
         }
         let (asked, known) = ((&self.model_request, Earlier::Socket(&shared.heard)), KnownParts::default());
-        let shortened = tool_results::shorten(gateway, &snapshot, asked, (&text, &known));
+        let shortened = tool_results::shorten(gateway, &snapshot, asked, (&text, &known, ResultsPlan::Open));
         let Some(shortened) = Box::pin(shortened).await else { return text };
         lock(&shared.record).results_shortened(shortened.told, None);
         shortened.body.unwrap_or(text)

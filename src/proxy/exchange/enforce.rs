@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use super::record::Record;
 use crate::call::{CallNote, Denial};
 use crate::decision::Decision;
+use crate::name::host::Host;
 use crate::policy::Policy;
 use crate::policy::allowance::Used;
 use crate::policy::credential::Credential;
@@ -78,8 +79,8 @@ pub(crate) struct EnforcedGuard {
     allowance: Allowance,
     /// The tokens that were charged.
     charged: u64,
-    /// For a request that goes on from the answer; none where nobody asks.
-    kept: Option<KeptAnswer>,
+    /// What to remember of the answer, where its provider keeps it and results are shortened, and the provider's host.
+    kept: Option<(KeptAnswer, Host)>,
     /// Whether the answer is remembered for it.
     is_kept: bool,
 }
@@ -90,7 +91,7 @@ impl EnforcedGuard {
     }
 
     /// The same of an answer from which a request may go on by its id alone.
-    pub(crate) fn keeping(mut self, kept: Option<KeptAnswer>) -> Self {
+    pub(crate) fn keeping(mut self, kept: Option<(KeptAnswer, Host)>) -> Self {
         self.kept = kept;
         self
     }
@@ -109,13 +110,15 @@ impl EnforcedGuard {
 
     /// Remembers the calls of an answer for the request that brings their results.
     fn keep(&mut self, notes: &[CallNote]) {
-        let (Some(kept), Some(id)) = (&self.kept, &self.guard.facts().id) else { return };
+        let (Some((kept, host)), Some(id)) = (&self.kept, &self.guard.facts().id) else { return };
         if self.is_kept && notes.is_empty() {
             return;
         }
         self.is_kept = true;
-        let ids = [Some(id), kept.conversation.as_ref()].into_iter().flatten().map(String::as_str);
-        self.allowance.gateway.shortened.chains.add(ids, kept.opening, notes);
+        let chains = &self.allowance.gateway.shortened.chains;
+        for id in [Some(id), kept.conversation.as_ref()].into_iter().flatten() {
+            chains.add((host, id), kept.opening, notes);
+        }
     }
 
     /// Charges the tokens that were reported since the last time.

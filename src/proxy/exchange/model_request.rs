@@ -13,6 +13,7 @@ use super::enforce::Allowance;
 use super::head::forget_digests;
 use super::record::Record;
 use super::rules::ExchangeFacts;
+use super::tool_results::{self, ResultsPlan};
 use crate::call::{Change, Denial, DenialForm, Dialect, RequestFacts, Service};
 use crate::digest::sha256_hex;
 use crate::event::{Extent, HOSTED_TOOL, Transform};
@@ -28,9 +29,9 @@ use crate::proxy::error::{Refusal, Stop};
 use crate::proxy::inbound::session::Session;
 use crate::proxy::snapshot::Snapshot;
 use crate::telemetry::label::Limit;
-use crate::tool_output::request::KeptAnswer;
+use crate::tool_output::request::{Earlier, KeptAnswer};
 use crate::wire::coding::{CodingError, Decoder, Unsupported};
-use crate::wire::json::KnownParts;
+use crate::wire::json::{Document, KnownParts};
 
 /// The name of the change of a request in which a secret was replaced.
 const REDACTED: &str = "redact";
@@ -49,7 +50,9 @@ pub(crate) struct ModelRequest {
     pub(crate) is_vouched: bool,
     /// Whether the body that is sent differs from the agent's.
     pub(crate) is_edited: bool,
-    /// Where results of tools are shortened, and the provider keeps the answer: what a request that goes on from it must know.
+    /// What becomes of the results of tools in it.
+    pub(crate) results: ResultsPlan,
+    /// What to remember of the answer, where results of tools are shortened and the provider keeps it.
     pub(crate) kept: Option<KeptAnswer>,
 }
 
@@ -87,10 +90,12 @@ impl RequestReader<'_> {
         let (sent, decoded, mut reserved) =
             buffer_decoded(self.session, self.snapshot, parts, incoming).await?;
         let mut model_request = self.model_request(parts);
+        let answers = Earlier::Answers(&self.session.gateway.shortened.chains, self.host);
         let drafted = decoded.and_then(|decoded| {
-            self.draft(&model_request.asked(), &decoded, record).map(|drafted| (drafted, decoded))
+            self.draft(&model_request.asked(), (&decoded, Some(answers)), record)
+                .map(|drafted| (drafted, decoded))
         });
-        let (drafted, decoded) = match drafted {
+        let ((drafted, results), decoded) = match drafted {
             Ok(drafted) => drafted,
             // Where nothing is enforced, a body that cannot be read is sent as it came.
             Err(denial) if self.snapshot.policy().audit_only() => {
@@ -101,9 +106,10 @@ impl RequestReader<'_> {
         };
         record.model_request_read(&drafted.facts);
         record.emit_audits(drafted.recorded);
-        model_request.facts = drafted.facts;
+        (model_request.facts, model_request.results) = (drafted.facts, results);
         let Some(edited) = drafted.body else {
-            if !parts.headers.contains_key(header::CONTENT_ENCODING) {
+            let is_coded = !std::ptr::eq(sent.as_ref(), decoded.as_ref());
+            if !is_coded {
                 hold(self.session, &mut reserved, sent.len())?;
                 return Ok((model_request, RequestBody::read(sent, drafted.known, Some(reserved))));
             }
@@ -135,8 +141,8 @@ impl RequestReader<'_> {
         allowance: &Allowance,
         record: &mut Record,
     ) -> Result<(Bytes, Option<ExchangeFacts>), Denial> {
-        let drafted = match self.draft(asked, text, record) {
-            Ok(drafted) => drafted,
+        let drafted = match self.draft(asked, (text, None), record) {
+            Ok((drafted, _)) => drafted,
             Err(denial) if self.snapshot.policy().audit_only() => {
                 record.emit_audit(&denial.decision.into_would_deny());
                 return Ok((text.clone(), None));
@@ -170,6 +176,7 @@ impl RequestReader<'_> {
             host: self.host.clone(),
             is_vouched: self.is_vouched,
             is_edited: false,
+            results: ResultsPlan::Open,
             kept: None,
         }
     }
@@ -180,12 +187,39 @@ impl RequestReader<'_> {
             || self.session.gateway.shortened.is_asked(self.snapshot.policy())
     }
 
+    /// Whether others parse the body as well.
+    fn is_parsed_again(&self, results: &ResultsPlan) -> bool {
+        self.snapshot.policy().routing().is_some() || *results == ResultsPlan::Open && self.is_read_again()
+    }
+
+    /// Plans what becomes of results of tools, while the document is at hand; not of one that is edited.
+    fn plan_results(
+        &self,
+        (adapter, asked): (&dyn Adapter, &ModelRequestHead<'_>),
+        drafted: &EditedRequest,
+        document: &Document<'_>,
+        earlier: Option<Earlier<'_>>,
+    ) -> ResultsPlan {
+        let shortened = &self.session.gateway.shortened;
+        let Some(earlier) = earlier else { return ResultsPlan::Open };
+        if drafted.body.is_some()
+            || drafted.facts.is_attested
+            || !shortened.is_asked(self.snapshot.policy())
+            || adapter.carried(asked, document.bytes(), self.snapshot.json_limits()).is_some()
+        {
+            return ResultsPlan::Open;
+        }
+        let asked = (adapter, *asked, earlier);
+        ResultsPlan::Made(tool_results::planned(&self.session.gateway, self.snapshot, asked, document))
+    }
+
+    /// Decides about a body, and edits it. With `earlier`, the source of what it leaves out, results of tools are planned too.
     fn draft(
         &self,
         asked: &ModelRequestHead<'_>,
-        body: &Bytes,
+        (body, earlier): (&Bytes, Option<Earlier<'_>>),
         record: &mut Record,
-    ) -> Result<EditedRequest, Denial> {
+    ) -> Result<(EditedRequest, ResultsPlan), Denial> {
         let adapter = provider::adapter(self.dialect);
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
         let inspection = detection::inspection(self.snapshot, self.host, body.len());
@@ -194,9 +228,10 @@ impl RequestReader<'_> {
         let policy = self.snapshot.policy().as_ref();
         let drafted = request::document((body, limits), &KnownParts::default()).and_then(|document| {
             let drafted = request::read_document(adapter, asked, &document, (policy, blocked), detection)?;
-            let is_known = drafted.body.is_some() || !self.is_read_again();
+            let results = self.plan_results((adapter, asked), &drafted, &document, earlier);
+            let is_known = drafted.body.is_some() || !self.is_parsed_again(&results);
             let known = if is_known { drafted.known } else { document.known() };
-            Ok(EditedRequest { known, ..drafted })
+            Ok((EditedRequest { known, ..drafted }, results))
         });
         inspection.into_iter().for_each(|mut inspection| record.inspected(inspection.take()));
         drafted

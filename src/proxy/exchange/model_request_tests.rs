@@ -38,7 +38,7 @@ fn refusal(spec: &str, body: &str) -> String {
     let (parts, ()) = http::Request::post("/v1/responses").body(()).unwrap().into_parts();
     let mut record = Record::begin(&session, &parts);
     let body = Bytes::from(body.to_owned());
-    let drafted = reader.draft(&reader.model_request(&parts).asked(), &body, &mut record);
+    let drafted = reader.draft(&reader.model_request(&parts).asked(), (&body, None), &mut record);
     drafted.err().map(|denial| denial.decision.rule_id().to_owned()).unwrap_or_default()
 }
 

@@ -12,7 +12,7 @@ use super::record::Record;
 use crate::digest::sha256_hex;
 use crate::event::{Extent, Transform};
 use crate::evidence::{Evidence, EvidenceId};
-use crate::provider::adapter::ModelRequestHead;
+use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::proxy::Gateway;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::snapshot::Snapshot;
@@ -22,7 +22,7 @@ use crate::tool_output::heard::Heard;
 use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
 use crate::tool_output::request::{self, AskedRequest, Earlier, KeptAnswer, Places, Planned};
 use crate::tool_output::{Shortened, TOKEN};
-use crate::wire::json::KnownParts;
+use crate::wire::json::{Document, KnownParts};
 
 /// What became of the results of a request.
 pub(super) struct ShortenedRequest {
@@ -32,8 +32,18 @@ pub(super) struct ShortenedRequest {
     pub(super) told: Vec<Transform>,
     /// All of it in one line.
     pub(super) sum: Option<Transform>,
-    /// For a request that goes on from the answer.
+    /// What to remember of the answer.
     pub(super) kept: Option<KeptAnswer>,
+}
+
+/// What becomes of the results of a request, as far as that is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum ResultsPlan {
+    /// Nobody has asked.
+    #[default]
+    Open,
+    /// Of the body as it stands.
+    Made(Planned),
 }
 
 impl Exchange<'_> {
@@ -48,8 +58,10 @@ impl Exchange<'_> {
         if !gateway.shortened.is_asked(self.snapshot.policy()) {
             return;
         }
-        let asked = (&*model_request, Earlier::Answers(&gateway.shortened.chains));
-        let shortened = Box::pin(shorten(gateway, &self.snapshot, asked, (&before, body.known()))).await;
+        let plan = std::mem::take(&mut model_request.results);
+        let asked = (&*model_request, Earlier::Answers(&gateway.shortened.chains, &model_request.host));
+        let shortened = shorten(gateway, &self.snapshot, asked, (&before, body.known(), plan));
+        let shortened = Box::pin(shortened).await;
         let Some(ShortenedRequest { body: edited, told, sum, kept }) = shortened else { return };
         model_request.kept = kept;
         record.results_shortened(told, sum);
@@ -75,45 +87,52 @@ pub(super) fn hear(
     }
 }
 
-/// Shortens the results of a request; none where that is not asked for, or it cannot be read. `earlier`: where is known what
-/// it leaves out.
+/// Shortens the results of a request; none where that is not asked for, or it cannot be read. `earlier`: the
+/// source of what it leaves out.
 pub(super) async fn shorten(
     gateway: &Gateway,
     snapshot: &Snapshot,
     (asked, earlier): (&ModelRequest, Earlier<'_>),
-    (body, known): (&Bytes, &KnownParts),
+    (body, known, plan): (&Bytes, &KnownParts, ResultsPlan),
 ) -> Option<ShortenedRequest> {
     if asked.facts.is_attested {
         return None;
     }
     let Some((head, carried)) = asked.adapter.carried(&asked.asked(), body, snapshot.json_limits()) else {
-        return shorten_body(gateway, snapshot, (asked, asked.asked(), earlier), (body, known)).await;
+        let planned = match plan {
+            ResultsPlan::Made(planned) => planned,
+            ResultsPlan::Open => {
+                let of = (asked.adapter, asked.asked(), earlier);
+                planned_body(gateway, snapshot, of, (body, known))?
+            }
+        };
+        return Some(shorten_body(gateway, snapshot, body, planned).await);
     };
     let inside = (&carried.body, &KnownParts::default());
-    let shortened = shorten_body(gateway, snapshot, (asked, head, earlier), inside).await?;
+    let planned = planned_body(gateway, snapshot, (asked.adapter, head, earlier), inside)?;
+    let shortened = shorten_body(gateway, snapshot, &carried.body, planned).await;
     let edited = shortened.body.map(|inner| carried.replaced(body, &inner).into());
     Some(ShortenedRequest { body: edited, ..shortened })
 }
 
-/// The same for a body and the head by which it is read.
+/// Makes the edits that are planned, but those of texts that cannot be kept.
 async fn shorten_body(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    asked: (&ModelRequest, ModelRequestHead<'_>, Earlier<'_>),
-    (body, known): (&Bytes, &KnownParts),
-) -> Option<ShortenedRequest> {
+    body: &Bytes,
+    Planned { edits, kept }: Planned,
+) -> ShortenedRequest {
     let evidence = snapshot.evidence.as_ref();
-    let Planned { edits, kept: answer } = planned(gateway, snapshot, asked, (body, known))?;
     let texts: Vec<_> = edits.iter().filter_map(PlannedEdit::cut_text).collect();
-    let kept = match evidence {
+    let written = match evidence {
         Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
         Some(_) | None => Vec::new(),
     };
-    let mut kept = kept.into_iter();
+    let mut written = written.into_iter();
     let mut outcome = Outcome::default();
     for edit in edits {
         match edit.change {
-            PlannedChange::Cut { left, note, id } => match kept.next() {
+            PlannedChange::Cut { left, note, id } => match written.next() {
                 Some(Ok(())) => outcome.cut(gateway, edit.range, (&edit.before, left), (id, note)),
                 Some(Err(why)) => outcome.left(gateway, &edit.before, why.word()),
                 None => outcome.left(gateway, &edit.before, NO_EVIDENCE),
@@ -124,25 +143,38 @@ async fn shorten_body(
             PlannedChange::Leave(why) => outcome.left(gateway, &edit.before, why),
         }
     }
-    Some(ShortenedRequest { kept: answer, ..outcome.conclude(body) })
+    ShortenedRequest { kept, ..outcome.conclude(body) }
 }
 
 /// Why a result is left where the gateway keeps no evidence.
 const NO_EVIDENCE: &str = "no-evidence";
 
+/// How a request is read, and the source of what it leaves out.
+type Asked<'a> = (&'a dyn Adapter, ModelRequestHead<'a>, Earlier<'a>);
+
 /// The edits of a request, before anything is kept.
-fn planned(
+pub(super) fn planned(
     gateway: &Gateway,
     snapshot: &Snapshot,
-    (asked, head, earlier): (&ModelRequest, ModelRequestHead<'_>, Earlier<'_>),
-    (body, known): (&Bytes, &KnownParts),
-) -> Option<Planned> {
+    (adapter, head, earlier): Asked<'_>,
+    document: &Document<'_>,
+) -> Planned {
     let policy = snapshot.policy();
-    let (adapter, limits) = (asked.adapter, snapshot.json_limits());
-    let asked = AskedRequest { adapter, head, body, known, limits, terms: &**policy, earlier };
+    let asked = AskedRequest { adapter, head, terms: &**policy, earlier };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let remembered = (&gateway.shortened.conversations, &gateway.shortened.cuts);
-    request::planned(&asked, remembered, policy.tool_outputs(), places, Instant::now())
+    request::planned(&asked, document, remembered, policy.tool_outputs(), places, Instant::now())
+}
+
+/// The same of a body that nobody has read, or that was edited since; none where it cannot be read.
+fn planned_body(
+    gateway: &Gateway,
+    snapshot: &Snapshot,
+    asked: Asked<'_>,
+    (body, known): (&Bytes, &KnownParts),
+) -> Option<Planned> {
+    let document = Document::parse_known(body, snapshot.json_limits(), known).ok()?;
+    Some(planned(gateway, snapshot, asked, &document))
 }
 
 impl Places for Evidence {

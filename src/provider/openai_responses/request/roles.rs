@@ -150,7 +150,9 @@ fn result<'d>(output: Value<'d>, call: Option<CallNumber>, marks: &mut Marks<'d>
 }
 
 fn output<'d>(item: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
-    let call = marks.answers(item, "call_id");
+    // That of a local shell may name its call by `id` alone.
+    let by_id = || marks.answers(item, "id").filter(|_| kind == "local_shell_call_output");
+    let call = marks.answers(item, "call_id").or_else(by_id);
     marks.set_of(item, (Role::ToolResult, Form::Name), call);
     for (key, value) in entries(item) {
         match &*key {
