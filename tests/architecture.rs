@@ -34,7 +34,6 @@ const PURE: &[&str] = &[
     "canary",
     "terminal",
     "agent_api",
-    "evidence/id",
     "evidence/index",
     "evidence/refused",
     "call",
@@ -173,7 +172,7 @@ const RULES: &[Rule] = &[
             "crate::command",
             "crate::cli",
         ],
-        permitted: &["crate::evidence::id"],
+        permitted: &[],
         reason: "a pure module uses pure modules alone",
     },
     Rule {

@@ -11,9 +11,9 @@ use postern::agent_api::evidence::{EvidenceAccess, NotTold};
 use postern::agent_api::mcp::Action;
 use postern::agent_api::{Body, Question, Source, answer, wanted_evidence};
 use postern::event::Id;
-use postern::evidence::EvidenceId;
 use postern::policy::document::Explain;
 use postern::policy::explain::ShownDecision;
+use postern::tool_output::evidence_id::EvidenceId;
 use serde_json::{Value, json};
 
 struct Open;

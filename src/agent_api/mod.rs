@@ -14,9 +14,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::event::Id;
-use crate::evidence::id::EvidenceId;
 use crate::policy::document::Explain;
 use crate::policy::explain::ShownDecision;
+use crate::tool_output::evidence_id::EvidenceId;
 use denials::Denial;
 use evidence::{EvidenceAccess, Lines, MOST_EXCERPT, NotTold, excerpt};
 use mcp::Action;

@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::id::EvidenceId;
+use crate::tool_output::evidence_id::EvidenceId;
 
 /// The ending of a text's file.
 const WHOLE: &str = "txt";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::id::EvidenceId;
+use crate::tool_output::evidence_id::EvidenceId;
 
 /// The most files of one directory, so that small texts cannot fill the index.
 const MOST_FILES: usize = 65_536;

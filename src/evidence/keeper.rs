@@ -10,10 +10,10 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 
 use super::directory::{Directory, Seen};
-use super::id::EvidenceId;
 use super::index::{Entry, Index, Look, Retention};
 use super::{MOST_TEXT, NotKept};
 use crate::telemetry::Metrics;
+use crate::tool_output::evidence_id::EvidenceId;
 
 /// How often files are looked through for those that are too old.
 const SWEEP: Duration = Duration::from_secs(60);

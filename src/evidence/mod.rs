@@ -1,7 +1,6 @@
 //! KEEPS the texts that are cut out of requests, a file each, so that the agent can read all of what it was shown a part of.
 
 mod directory;
-pub mod id;
 mod index;
 mod keeper;
 mod refused;
@@ -17,13 +16,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::oneshot;
 
-pub use self::id::EvidenceId;
 use self::index::{Index, Retention};
 use self::keeper::{Backlog, Job, Keeper, Shared, Work, lock};
 use self::refused::Refused;
 use crate::name::gateway;
 use crate::telemetry::Metrics;
 use crate::telemetry::label::Label;
+use crate::tool_output::evidence_id::EvidenceId;
 
 /// The longest text that is kept, in bytes.
 const MOST_TEXT: u64 = 32 << 20;

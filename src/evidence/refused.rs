@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::NotKept;
-use super::id::EvidenceId;
+use crate::tool_output::evidence_id::EvidenceId;
 
 /// How many are remembered; then the oldest is forgotten.
 const MOST: usize = 65_536;

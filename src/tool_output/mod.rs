@@ -11,6 +11,7 @@ pub mod conversations;
 pub mod cut;
 pub mod cut_by_agent;
 pub mod diagnostics;
+pub mod evidence_id;
 pub mod heard;
 pub mod known;
 pub mod plan;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::cut::{Cut, CutNote, PREFIX};
 use super::cut_by_agent::is_cut_by_agent;
+use super::evidence_id::EvidenceId;
 use super::known::{KnownCuts, LongText, OfText};
 use super::request::Places;
 use super::{Compress, Repeats, Shortening};
-use crate::evidence::EvidenceId;
 use crate::wire::json::Value;
 
 /// A text of a tool's result in a request.

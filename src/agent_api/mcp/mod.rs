@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::evidence::EvidenceAccess;
 use super::{Answer, Source};
-use crate::evidence::id::EvidenceId;
 use crate::policy::document::Explain;
+use crate::tool_output::evidence_id::EvidenceId;
 use message::{Message, Request, Wrong};
 use revision::Revision;
 

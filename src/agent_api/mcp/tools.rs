@@ -7,9 +7,9 @@ use super::super::evidence::{EvidenceAccess, Lines, MOST_TOLD, excerpt};
 use super::super::{NOT_A_DENIAL, NOT_AN_ID, Source, plain};
 use super::message::{INVALID_PARAMS, Request, Wrong};
 use crate::event::Id;
-use crate::evidence::id::EvidenceId;
 use crate::name::gateway::READ_EVIDENCE;
 use crate::policy::document::Explain;
+use crate::tool_output::evidence_id::EvidenceId;
 
 const EXPLAIN: &str = "explain_denial";
 const LIST: &str = "list_permissions";

@@ -28,7 +28,7 @@ use crate::agent_api::permissions::permissions;
 use crate::agent_api::{self, Answer, MOST_A_SECOND, Question, Source};
 use crate::decision::{Decision, RuleId, Verdict};
 use crate::event::{Action, Destination, Event, Id, Kind};
-use crate::evidence::{EvidenceId, NotRead};
+use crate::evidence::NotRead;
 use crate::ledger::fresh_id;
 use crate::name::gateway;
 use crate::name::host::Host;
@@ -37,6 +37,7 @@ use crate::policy::document::Explain;
 use crate::policy::explain::ShownDecision;
 use crate::provider::answer::GuardLimits;
 use crate::rate::Rate;
+use crate::tool_output::evidence_id::EvidenceId;
 use crate::trial::document::{TestCall, TestCase, TestRequest};
 use crate::trial::{HeadOutcome, Trial, World};
 
