@@ -197,7 +197,7 @@ fn check_request(
     let earlier = Earlier::Answers(&chains, &host);
     let asked = AskedRequest { adapter, head, terms, earlier };
     let plan = |cuts| {
-        planned(&asked, &document, (conversations, cuts), Some(settings), Some(&Evidence), Instant::now())
+        planned(&asked, (&document, None), (conversations, cuts), Some(settings), Some(&Evidence), Instant::now())
     };
     let planned = plan(cuts);
     assert_eq!(planned, plan(&KnownCuts::default()), "what is remembered changes nothing");

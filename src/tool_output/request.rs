@@ -17,7 +17,7 @@ use crate::name::gateway::READ_EVIDENCE;
 use crate::name::host::Host;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
 use crate::provider::kind::{self, Offered};
-use crate::provider::request::marks::MarkedCall;
+use crate::provider::request::marks::{MarkedCall, Marks};
 use crate::provider::request::results::{self, ToolResults};
 use crate::wire::json::Document;
 
@@ -81,10 +81,10 @@ pub struct KeptAnswer {
     pub conversation: Option<String>,
 }
 
-/// Plans the edits of a request. `current`: the settings in force. Without `places` nothing that is cut could be kept.
-pub fn planned<S: Settings>(
-    asked: &AskedRequest<'_>,
-    document: &Document<'_>,
+/// Plans the edits of a request. `marks` are those of its document, where somebody has made them. `current`: the settings in force. Without `places` nothing that is cut could be kept.
+pub fn planned<'d, S: Settings>(
+    asked: &AskedRequest<'d>,
+    (document, marks): (&'d Document<'d>, Option<Marks<'d>>),
     (conversations, known): (&Conversations<S>, &KnownCuts),
     current: Option<&Arc<S>>,
     places: Option<&dyn Places>,
@@ -99,7 +99,10 @@ pub fn planned<S: Settings>(
             before.map_or_else(Default::default, |(calls, opening)| (calls, Some(opening)))
         }
     };
-    let found = ToolResults::find(asked.adapter, &asked.head, document, asked.terms, &calls);
+    let found = match marks.filter(|_| calls.is_empty()) {
+        Some(marks) => ToolResults::of(marks, document),
+        None => ToolResults::find(asked.adapter, &asked.head, document, asked.terms, &calls),
+    };
     let opening = match &from {
         Some(id) => began.unwrap_or_else(|| unknown_opening(id)),
         None => found.opening,

@@ -74,7 +74,9 @@ fn sent(
     let host = Host::parse("model.example").unwrap();
     let earlier = Earlier::Answers(&chains, &host);
     let asked = AskedRequest { adapter, head, terms: &Open, earlier };
-    let plan = |cuts| planned(&asked, &document, (conversations, cuts), current, Some(&Kept), Instant::now());
+    let plan = |cuts| {
+        planned(&asked, (&document, None), (conversations, cuts), current, Some(&Kept), Instant::now())
+    };
     let edits = plan(cuts);
     assert_eq!(edits, plan(&KnownCuts::default()), "what is remembered changes nothing");
     let edits = edits.edits;

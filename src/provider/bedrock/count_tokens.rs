@@ -61,7 +61,9 @@ pub(super) fn read(
         .map_err(|error| Denial::unparseable("input.invokeModel.body", error))?;
     let edited = editor.nested(&document, |editor| {
         invoke::read(editor, head, target)?;
-        editor.detect("/input/invokeModel/body", |editor, marks| invoke::mark(editor, target, marks))
+        editor
+            .detect("/input/invokeModel/body", |editor, marks| invoke::mark(editor, target, marks))
+            .map(drop)
     })?;
     if let Some(edited) = edited {
         let json = serde_json::Value::from(BASE64_STANDARD.encode(edited));

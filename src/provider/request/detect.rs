@@ -222,7 +222,7 @@ pub fn is_plain(name: &str) -> bool {
 
 impl<'d> RequestEditor<'d> {
     /// Has every key and string of the document looked at that is sent on, and replaces what is to be replaced. `mark`
-    /// says whose text they are; `prefix` is where the document stands in another.
+    /// says whose text they are; `prefix` is where the document stands in another. Returns the marks; none where nothing looks.
     ///
     /// # Errors
     /// If a bound is reached, or an edit cannot be made.
@@ -230,11 +230,11 @@ impl<'d> RequestEditor<'d> {
         &mut self,
         prefix: &'static str,
         mark: impl FnOnce(&Self, &mut Marks<'d>),
-    ) -> Result<(), Denial> {
-        let Some(detection) = self.detection.take() else { return Ok(()) };
+    ) -> Result<Option<Marks<'d>>, Denial> {
+        let Some(detection) = self.detection.take() else { return Ok(None) };
         let mut marks = Marks::default();
         mark(self, &mut marks);
-        let (root, sorted) = (self.root(), marks.sort());
+        let (root, sorted) = (self.root(), marks.sorted());
         let tools = self.facts.tools.clone();
         let offered = LazyOffered { tools: &tools, offered: OnceCell::new() };
         let steps = Vec::new();
@@ -253,7 +253,7 @@ impl<'d> RequestEditor<'d> {
         let walked = walk.value(root, Mark::ROOT).and_then(|()| walk.replay());
         let TextWalk { editor, detection, .. } = walk;
         editor.detection = Some(detection);
-        walked
+        walked.map(|()| Some(marks))
     }
 
     /// Decides once all was looked at.

@@ -161,10 +161,9 @@ impl<'d> Marks<'d> {
         self.calls.get(number.0 as usize)
     }
 
-    /// Takes the marks out, in the order of the document.
-    pub(super) fn sort(&mut self) -> Vec<(usize, Mark)> {
-        let marks = std::mem::take(&mut self.marks);
-        let mut marks: Vec<_> = marks.into_iter().map(|(value, mark)| (value.span().start, mark)).collect();
+    /// The marks by where their values begin, in the order of the document.
+    pub(super) fn sorted(&self) -> Vec<(usize, Mark)> {
+        let mut marks: Vec<_> = self.marks.iter().map(|(value, mark)| (value.span().start, *mark)).collect();
         // Of equal ones the order stays, so that the last is the latest. No two values begin at the same byte.
         marks.sort_by_key(|(start, _)| *start);
         marks

@@ -9,6 +9,7 @@ pub mod results;
 pub(crate) mod testing;
 mod tool;
 
+use self::marks::Marks;
 use crate::call::{
     Api, BlockedCall, BlockedCalls, Change, Decision, Denial, HostedAction, Judgement, RequestFacts, Terms,
 };
@@ -90,6 +91,21 @@ pub fn read_document(
     (terms, blocked): (&dyn Terms, &BlockedCalls),
     detection: Option<&mut dyn Detection>,
 ) -> Result<EditedRequest, Denial> {
+    let detection = detection.map(|detection| detection as &mut dyn Detection);
+    read_marked(adapter, head, document, (terms, blocked), detection).map(|(edited, _)| edited)
+}
+
+/// As [`read_document`], with the marks of the document; none where nothing looked at its texts.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_marked<'d>(
+    adapter: &dyn Adapter,
+    head: &ModelRequestHead<'_>,
+    document: &'d Document<'d>,
+    (terms, blocked): (&'d dyn Terms, &'d BlockedCalls),
+    detection: Option<&'d mut dyn Detection>,
+) -> Result<(EditedRequest, Option<Marks<'d>>), Denial> {
     let mut editor = RequestEditor::new(document, terms).with_blocked(blocked);
     if let Some(detection) = detection {
         editor.detection = Some(detection);
@@ -98,10 +114,10 @@ pub fn read_document(
     if head.service.api != Api::CountTokens {
         editor.misses_no_tools()?;
     }
-    editor.detect("", |editor, marks| adapter.mark(head, editor, marks))?;
+    let marks = editor.detect("", |editor, marks| adapter.mark(head, editor, marks))?;
     editor.facts.is_attested = adapter.is_attested(head, &editor);
     editor.conclude()?;
-    Ok(editor.finish())
+    Ok((editor.finish(), marks))
 }
 
 /// Refuses a body that is no JSON, or that has a key twice in one object: policy has no question about it. Nothing is no

@@ -50,8 +50,13 @@ impl<'d> ToolResults<'d> {
             });
         }
         adapter.mark(head, &RequestEditor::new(document, terms), &mut marks);
+        Self { known, ..Self::of(marks, document) }
+    }
+
+    /// Those of a document with these marks, of which no call is left out.
+    pub fn of(marks: Marks<'d>, document: &'d Document<'d>) -> Self {
         let (opening, has_opening) = opening(&marks);
-        Self { marks, known, opening, has_opening, may_forget: may_forget(document.root()) }
+        Self { marks, known: &[], opening, has_opening, may_forget: may_forget(document.root()) }
     }
 
     /// Whether there are none.

@@ -22,6 +22,7 @@ use crate::name::host::Host;
 use crate::policy::rule::Place;
 use crate::provider;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::request::marks::Marks;
 use crate::provider::request::{self, Detection, EditedRequest};
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::budget::{Exhausted, Reserved};
@@ -193,12 +194,12 @@ impl RequestReader<'_> {
     }
 
     /// Plans what becomes of results of tools, while the document is at hand; not of one that is edited.
-    fn plan_results(
+    fn plan_results<'d>(
         &self,
-        (adapter, asked): (&dyn Adapter, &ModelRequestHead<'_>),
+        (adapter, asked): (&'d dyn Adapter, &ModelRequestHead<'d>),
         drafted: &EditedRequest,
-        document: &Document<'_>,
-        earlier: Option<Earlier<'_>>,
+        (document, marks): (&'d Document<'d>, Option<Marks<'d>>),
+        earlier: Option<Earlier<'d>>,
     ) -> ResultsPlan {
         let shortened = &self.session.gateway.shortened;
         let Some(earlier) = earlier else { return ResultsPlan::Open };
@@ -210,7 +211,12 @@ impl RequestReader<'_> {
             return ResultsPlan::Open;
         }
         let asked = (adapter, *asked, earlier);
-        ResultsPlan::Made(tool_results::planned(&self.session.gateway, self.snapshot, asked, document))
+        ResultsPlan::Made(tool_results::planned(
+            &self.session.gateway,
+            self.snapshot,
+            asked,
+            (document, marks),
+        ))
     }
 
     /// Decides about a body, and edits it. With `earlier`, the source of what it leaves out, results of tools are planned too.
@@ -224,11 +230,12 @@ impl RequestReader<'_> {
         let (limits, blocked) = (self.snapshot.json_limits(), &self.session.gateway.blocked);
         let inspection = detection::inspection(self.snapshot, self.host, body.len());
         let mut inspection = inspection.map(|inspection| inspection.of_model(self.is_vouched));
-        let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
         let policy = self.snapshot.policy().as_ref();
         let drafted = request::document((body, limits), &KnownParts::default()).and_then(|document| {
-            let drafted = request::read_document(adapter, asked, &document, (policy, blocked), detection)?;
-            let results = self.plan_results((adapter, asked), &drafted, &document, earlier);
+            let detection = inspection.as_mut().map(|inspection| inspection as &mut dyn Detection);
+            let (drafted, marks) =
+                request::read_marked(adapter, asked, &document, (policy, blocked), detection)?;
+            let results = self.plan_results((adapter, asked), &drafted, (&document, marks), earlier);
             let is_known = drafted.body.is_some() || !self.is_parsed_again(&results);
             let known = if is_known { drafted.known } else { document.known() };
             Ok((EditedRequest { known, ..drafted }, results))

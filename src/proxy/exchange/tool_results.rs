@@ -13,6 +13,7 @@ use crate::digest::sha256_hex;
 use crate::event::{Extent, Transform};
 use crate::evidence::Evidence;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
+use crate::provider::request::marks::Marks;
 use crate::proxy::Gateway;
 use crate::proxy::body::request::RequestBody;
 use crate::proxy::snapshot::Snapshot;
@@ -154,17 +155,17 @@ const NO_EVIDENCE: &str = "no-evidence";
 type Asked<'a> = (&'a dyn Adapter, ModelRequestHead<'a>, Earlier<'a>);
 
 /// The edits of a request, before anything is kept.
-pub(super) fn planned(
+pub(super) fn planned<'d>(
     gateway: &Gateway,
-    snapshot: &Snapshot,
-    (adapter, head, earlier): Asked<'_>,
-    document: &Document<'_>,
+    snapshot: &'d Snapshot,
+    (adapter, head, earlier): Asked<'d>,
+    marked: (&'d Document<'d>, Option<Marks<'d>>),
 ) -> Planned {
     let policy = snapshot.policy();
     let asked = AskedRequest { adapter, head, terms: &**policy, earlier };
     let places = snapshot.evidence.as_ref().map(|evidence| evidence as &dyn Places);
     let remembered = (&gateway.shortened.conversations, &gateway.shortened.cuts);
-    request::planned(&asked, document, remembered, policy.tool_outputs(), places, Instant::now())
+    request::planned(&asked, marked, remembered, policy.tool_outputs(), places, Instant::now())
 }
 
 /// The same of a body that nobody has read, or that was edited since; none where it cannot be read.
@@ -175,7 +176,7 @@ fn planned_body(
     (body, known): (&Bytes, &KnownParts),
 ) -> Option<Planned> {
     let document = Document::parse_known(body, snapshot.json_limits(), known).ok()?;
-    Some(planned(gateway, snapshot, asked, &document))
+    Some(planned(gateway, snapshot, asked, (&document, None)))
 }
 
 impl Places for Evidence {
