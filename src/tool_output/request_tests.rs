@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::call::{Api, Dialect, Kind, Service, Vendor};
+use crate::provider::request::RequestEditor;
 use crate::provider::request::testing::Open;
 use crate::tool_output::plan::PlannedChange;
 use crate::tool_output::{Amount, Compress, Repeats};
@@ -74,11 +75,14 @@ fn sent(
     let host = Host::parse("model.example").unwrap();
     let earlier = Earlier::Answers(&chains, &host);
     let asked = AskedRequest { adapter, head, terms: &Open, earlier };
-    let plan = |cuts| {
-        planned(&asked, (&document, None), (conversations, cuts), current, Some(&Kept), Instant::now())
+    let plan = |cuts, marks| {
+        planned(&asked, (&document, marks), (conversations, cuts), current, Some(&Kept), Instant::now())
     };
-    let edits = plan(cuts);
-    assert_eq!(edits, plan(&KnownCuts::default()), "what is remembered changes nothing");
+    let edits = plan(cuts, None);
+    assert_eq!(edits, plan(&KnownCuts::default(), None), "what is remembered changes nothing");
+    let mut marks = Marks::default();
+    adapter.mark(&head, &RequestEditor::new(&document, &Open), &mut marks);
+    assert_eq!(edits, plan(cuts, Some(marks)), "marks that were made before are the same");
     let edits = edits.edits;
     let changes: Vec<_> = edits
         .iter()
