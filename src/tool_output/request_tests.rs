@@ -78,8 +78,8 @@ fn sent(
     let plan = |cuts, marks| {
         planned(&asked, (&document, marks), (conversations, cuts), current, Some(&Kept), Instant::now())
     };
-    let edits = plan(cuts, None);
-    assert_eq!(edits, plan(&KnownCuts::default(), None), "what is remembered changes nothing");
+    let (edits, nothing) = (plan(cuts, None), KnownCuts::default());
+    assert_eq!(edits, plan(&nothing, None), "what is remembered changes nothing");
     let mut marks = Marks::default();
     adapter.mark(&head, &RequestEditor::new(&document, &Open), &mut marks);
     assert_eq!(edits, plan(cuts, Some(marks)), "marks that were made before are the same");
