@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::requests::{self, Models, RESPONSES, models_with, reply};
+use super::requests::{self, Models, RESPONSES, models_with};
 use super::tool_results::{AGENT_PATH, SHORTENS, keeping, log, named, sent};
 use crate::parity::dialect::{Called, Dialect as _, Mode, Said};
 use crate::parity::responses::Responses;
@@ -22,21 +22,23 @@ fn keeping_answers() -> Models {
 
 fn called(seen: &Seen) -> Reply {
     let asked: Value = serde_json::from_slice(&seen.body).unwrap();
-    let (name, input) = match asked["instructions"].as_str() {
-        Some("reads") => ("exec_command", READS),
-        Some("looks") => ("Read", r#"{"file_path":"a"}"#),
+    let calls = match asked["instructions"].as_str() {
+        Some("reads") => vec![call("exec_command", READS)],
         Some("reads late") => {
-            ("exec_command", &*format!("{{\"cmd\":\"{} {READS:?}\"}}", "x".repeat(5_000)).leak())
+            vec![call("exec_command", format!(r#"{{"cmd":"{} {AGENT_PATH}/a"}}"#, "x".repeat(5_000)).leak())]
         }
-        Some("runs") => ("exec_command", r#"{"cmd":"make"}"#),
-        _ => return reply(seen.path()),
+        Some("looks") => vec![call("Read", r#"{"file_path":"a"}"#)],
+        Some("runs") => vec![call("exec_command", r#"{"cmd":"make"}"#)],
+        _ => Vec::new(),
     };
-    let said =
-        Said { text: "so", calls: vec![Called { id: "call_1".to_owned(), namespace: None, name, input }] };
     let mode = if asked["stream"] == true { Mode::Streamed } else { Mode::Whole };
-    let body = String::from_utf8(Responses.answer(&said, mode).concat()).unwrap();
+    let body = String::from_utf8(Responses.answer(&Said { text: "so", calls }, mode).concat()).unwrap();
     let id = asked["metadata"]["answer"].as_str().unwrap_or(ANSWER);
     Reply::of(200, body.replace(ANSWER, id)).header("content-type", Responses.content_type(mode))
+}
+
+fn call(name: &'static str, input: &'static str) -> Called {
+    Called { id: "call_1".to_owned(), namespace: None, name, input }
 }
 
 /// Asks for an answer that calls a tool.
@@ -122,11 +124,15 @@ fn a_result_is_the_same_alone_and_with_its_call() {
 #[test]
 fn a_conversation_that_began_uncut_stays_so_whatever_other_chains_there_are() {
     let test = keeping_answers();
-    let unknown = json!({"previous_response_id": "resp_of_another_gateway"});
-    assert_eq!(read(&test, &unknown, "call_1"), log());
+    let unknown =
+        |id: &str, answer: &str| json!({"previous_response_id": id, "metadata": {"answer": answer}});
+    assert_eq!(read(&test, &unknown("resp_of_another_gateway", "x"), "call_1"), log());
     test.gateway.reload_policy(&requests::policy("providerState: Allow"), "success");
     ask(&test, &json!({"input": "new", "instructions": "runs", "metadata": {"answer": "a"}}));
-    for (from, next) in [("a", "b"), ("b", "c"), ("c", "d")] {
+    // Nor is one cut that this gateway does not know either, and that goes on under the new policy.
+    assert_eq!(read(&test, &unknown("resp_of_a_third", "y"), "call_1"), log());
+    ask(&test, &json!({"previous_response_id": "y", "instructions": "runs", "metadata": {"answer": "z"}}));
+    for (from, next) in [("a", "b"), ("b", "c"), ("c", "d"), ("z", "zz")] {
         let goes_on = json!({"previous_response_id": from});
         assert_eq!(read(&test, &goes_on, "call_1"), log(), "{from}");
         ask(
