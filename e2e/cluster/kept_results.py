@@ -39,7 +39,6 @@ POLICY = {
 def steps():
     yield Step("O1 O2 a tool result is cut, and the agent reads all of it", cut)
     yield Step("O4 the workspace's companion", companion)
-    yield Step("the chart without evidence again", restored)
 
 
 def cut(stage, step):
@@ -49,6 +48,9 @@ def cut(stage, step):
     enabled = stage.chart.values()["gateway"] | {"evidence": {"enabled": True}}
     status, answer = stage.chart.install(gateway=enabled)
     step.check("helm upgrade with gateway.evidence.enabled", status == 0, answer)
+    settings = f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"
+    told = becomes(lambda: "evidence" in json.dumps(stage.api.take(settings)["data"]), PATIENCE)
+    step.check("the namespace's settings name it", told, stage.api.take(settings)["data"].keys())
     pod = started(stage, agent())
     pod.execute("tee", "/workspace/door.rs", input=SOURCE)
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
@@ -138,14 +140,3 @@ def companion(stage, step):
     again = stage.measured(lambda: "edits" in edit(pod, MISSES)[0], PATIENCE)
     stage.times.record(step, "the workspace's companion killed, until edits are judged again", again, 30)
     step.check("the gateway was not restarted", pod.status_of(GATEWAY).get("restartCount") == 0, pod.status_of(GATEWAY))
-
-
-def restored(stage, step):
-    stage.delete("pod", READER, AGENTS)
-    stage.delete("egresspolicy", READER, AGENTS)
-    status, answer = stage.chart.install()
-    step.check("helm upgrade as it was", status == 0, answer)
-    pod = started(stage, manifests.idle("without"))
-    names = [each["name"] for each in pod.object()["spec"]["volumes"]]
-    step.check("a pod that starts now has no volume for evidence", "postern-evidence" not in names, names)
-    stage.delete("pod", "without", AGENTS, wait=False)

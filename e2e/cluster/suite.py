@@ -16,7 +16,7 @@ import traffic
 from runner import Suite, run
 from stage import Stage
 
-MODULES = [install, traffic, changes, choices, kept_results, attacks, failures, removal]
+MODULES = [install, traffic, changes, choices, attacks, failures, kept_results, removal]
 PROGRAMS = {
     "ip": "iproute2",
     "nft": "nftables",
