@@ -170,6 +170,32 @@ pub struct CallNote {
     pub computed: bool,
 }
 
+#[cfg(test)]
+impl CallNote {
+    /// An allowed call of this tool.
+    pub(crate) fn allowed(event: Id, name: &str) -> Self {
+        Self {
+            event,
+            id: String::new(),
+            name: name.to_owned(),
+            namespace: None,
+            custom: false,
+            kinds_by: None,
+            kinds: Kinds::default(),
+            input_bytes: 0,
+            input_sha256: None,
+            input: None,
+            command: None,
+            verdict: CallVerdict::allowed(),
+            reads_evidence: false,
+            hosted: false,
+            incomplete: false,
+            inside: false,
+            computed: false,
+        }
+    }
+}
+
 impl CallNote {
     /// The same with what a model has chosen as its names written otherwise.
     #[must_use]

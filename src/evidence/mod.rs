@@ -149,8 +149,8 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be kept is not
-    /// kept later either: it was sent uncut, and has to stay as it was sent. Waits 2 seconds at most.
+    /// Keeps these texts, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be
+    /// kept is not kept later either: it was sent uncut, and has to stay as it was sent. Waits 2 seconds at most.
     pub async fn keep(&self, texts: &[(EvidenceId, Arc<str>)]) -> Vec<Result<(), NotKept>> {
         let now = (Instant::now(), SystemTime::now());
         let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());

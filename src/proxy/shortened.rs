@@ -1,5 +1,5 @@
-//! What the gateway remembers of results of tools that it shortened: the settings of conversations, what became
-//! of texts, and which were told of.
+//! What the gateway remembers of results of tools that it shortened: the settings of conversations, what became of texts, the
+//! calls of answers that providers keep, and which texts were told of.
 
 use std::hash::Hash;
 use std::sync::Arc;

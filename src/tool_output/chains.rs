@@ -60,29 +60,11 @@ fn key(host: &Host, id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{CallVerdict, Kinds};
+    use crate::call::CallVerdict;
     use crate::ledger::fresh_id;
 
     fn note(id: &str) -> CallNote {
-        CallNote {
-            event: fresh_id(),
-            id: id.to_owned(),
-            name: "Bash".to_owned(),
-            namespace: None,
-            custom: false,
-            kinds_by: None,
-            kinds: Kinds::default(),
-            input_bytes: 0,
-            input_sha256: None,
-            input: None,
-            command: None,
-            verdict: CallVerdict::allowed(),
-            reads_evidence: false,
-            hosted: false,
-            incomplete: false,
-            inside: false,
-            computed: false,
-        }
+        CallNote { id: id.to_owned(), ..CallNote::allowed(fresh_id(), "Bash") }
     }
 
     #[test]

@@ -143,7 +143,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::call::{self, CallNote};
+    use crate::call::CallNote;
     use crate::decision::Decision;
     use crate::decision::RuleId;
     use crate::event::{Action, Destination};
@@ -156,25 +156,7 @@ mod tests {
     }
 
     fn call(name: &str, rule: &str) -> Event {
-        let note = CallNote {
-            event: fresh_id(),
-            id: String::new(),
-            name: name.to_owned(),
-            namespace: None,
-            custom: false,
-            kinds_by: None,
-            kinds: call::Kinds::default(),
-            input_bytes: 0,
-            input_sha256: None,
-            input: None,
-            command: None,
-            verdict: call::CallVerdict::allowed(),
-            reads_evidence: false,
-            hosted: false,
-            incomplete: false,
-            inside: false,
-            computed: false,
-        };
+        let note = CallNote::allowed(fresh_id(), name);
         Event { tool_call: Some(note.into()), ..denied(Kind::ToolCall, Verdict::Deny, rule) }
     }
 
