@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::amount::{Amount, RESOURCES};
 use crate::config::{quantity, source};
+use crate::digest::content_name;
 use crate::problem::Problem;
 use crate::telemetry::log::Format;
 use crate::{config, pod};
@@ -137,6 +138,14 @@ pub struct Gateway {
     /// as `pod::UPSTREAM_ROOTS_KEY` in `pod::POLICY_DIRECTORY`.
     #[serde(default)]
     pub upstream_roots: String,
+}
+
+impl Gateway {
+    /// A name for what is published beside the policies. Pods are stamped with it.
+    #[must_use]
+    pub fn revision(&self) -> String {
+        content_name(format!("{}\0{}", self.settings, self.upstream_roots).as_bytes())
+    }
 }
 
 /// The redirect's container, the first init container.

@@ -21,6 +21,7 @@ pub(super) struct Guarded {
     pub(super) labels: Labels,
     pub(super) policy_stamp: Option<String>,
     pub(super) secrets_stamp: Option<String>,
+    pub(super) settings_stamp: Option<String>,
     /// None if the pod has the label and no gateway: without the webhook and the admission policies anybody can create
     /// such a pod.
     pub(super) gateway: Option<GatewayContainer>,
@@ -55,6 +56,7 @@ impl Guarded {
             labels: pod.labels().clone(),
             policy_stamp: stamp(pod::POLICY_REVISION),
             secrets_stamp: stamp(pod::SECRETS_REVISION),
+            settings_stamp: stamp(pod::SETTINGS_REVISION),
             gateway: GatewayContainer::of(pod),
             address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
             running: phase == "Running",

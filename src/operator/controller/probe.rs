@@ -304,6 +304,7 @@ mod tests {
             labels: Labels::new(),
             policy_stamp: None,
             secrets_stamp: None,
+            settings_stamp: None,
             gateway: None,
             address: None,
             running: true,

@@ -89,6 +89,7 @@ impl Controller {
             in_force: chosen.in_force(),
             revision: chosen.revision,
             secrets: digest(&[&ca.data, &gathered.data]),
+            settings: self.settings.gateway.revision(),
             synced_at,
             caveats: chosen.constraints.caveats(),
             refused: chosen.refused,

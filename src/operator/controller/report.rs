@@ -15,6 +15,8 @@ pub(super) struct NamespaceReport {
     pub(super) revision: String,
     /// The digest of the Secrets.
     pub(super) secrets: String,
+    /// The digest of the gateway's settings in the ConfigMap.
+    pub(super) settings: String,
     /// When the operator last vouched for the ConfigMap.
     pub(super) synced_at: SystemTime,
     /// The pod selectors of the documents in force, by policy key.

@@ -57,8 +57,8 @@ struct Given {
     at: Instant,
     /// How often the pod was given this stamp.
     times: usize,
-    /// The Secrets have changed. A gateway reports only its policy, so whether it has them is not known.
-    has_secrets: bool,
+    /// The Secrets or the settings have changed. A gateway reports only its policy, so whether it has them is not known.
+    has_unreported: bool,
 }
 
 /// The stamp of a namespace's pods.
@@ -74,6 +74,7 @@ struct Admitted {
 struct RevisionStamp {
     policy: String,
     secrets: String,
+    settings: String,
 }
 
 /// The pods to stamp now, with their stamps.
@@ -216,6 +217,7 @@ impl Controller {
         let annotations = json!({
             pod::POLICY_REVISION: stamp.policy,
             pod::SECRETS_REVISION: stamp.secrets,
+            pod::SETTINGS_REVISION: stamp.settings,
             // The pod must change, or kubelet sees no update.
             pod::REFRESH: again.map(|times| times.to_string()),
         });
@@ -232,8 +234,10 @@ impl Controller {
             }
         }
         // A pod that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
-        let has_secrets = pod.secrets_stamp.as_ref().is_some_and(|secrets| *secrets != stamp.secrets);
-        let given = Given { stamp, at: Instant::now(), times: again.unwrap_or_default() + 1, has_secrets };
+        let is_changed = |had: &Option<String>, now| had.as_ref().is_some_and(|had| had != now);
+        let has_unreported = is_changed(&pod.secrets_stamp, &stamp.secrets)
+            || is_changed(&pod.settings_stamp, &stamp.settings);
+        let given = Given { stamp, at: Instant::now(), times: again.unwrap_or_default() + 1, has_unreported };
         self.stamps.lock().given.insert(pod.uid.clone(), given);
     }
 
@@ -252,18 +256,27 @@ impl Given {
     fn is_due_again(&self, stamp: &RevisionStamp, lags: bool, now: Instant) -> bool {
         let after = self.times.checked_sub(1).and_then(|before| AGAIN.get(before));
         self.stamp == *stamp
-            && (lags || self.has_secrets)
+            && (lags || self.has_unreported)
             && after.is_some_and(|after| now >= self.at + *after)
     }
 }
 
 impl RevisionStamp {
     fn of(report: &NamespaceReport) -> Self {
-        Self { policy: report.revision.clone(), secrets: report.secrets.clone() }
+        Self {
+            policy: report.revision.clone(),
+            secrets: report.secrets.clone(),
+            settings: report.settings.clone(),
+        }
     }
 
     fn is_on(&self, pod: &Guarded) -> bool {
-        pod.policy_stamp.as_ref() == Some(&self.policy) && pod.secrets_stamp.as_ref() == Some(&self.secrets)
+        let stamps = [
+            (&pod.policy_stamp, &self.policy),
+            (&pod.secrets_stamp, &self.secrets),
+            (&pod.settings_stamp, &self.settings),
+        ];
+        stamps.into_iter().all(|(has, shall)| has.as_ref() == Some(shall))
     }
 }
 
@@ -286,7 +299,7 @@ mod tests {
     use super::*;
 
     fn stamp(policy: u64) -> RevisionStamp {
-        RevisionStamp { policy: policy.to_string(), secrets: String::new() }
+        RevisionStamp { policy: policy.to_string(), secrets: String::new(), settings: String::new() }
     }
 
     #[test]
@@ -309,12 +322,15 @@ mod tests {
     #[test]
     fn kubelet_is_asked_again_where_the_gateway_does_not_have_what_was_stamped() {
         let at = Instant::now();
-        let given = |times, has_secrets| Given { stamp: stamp(1), at, times, has_secrets };
+        let given = |times, has_unreported| Given { stamp: stamp(1), at, times, has_unreported };
         let seconds = |seconds| at + Duration::from_secs(seconds);
         assert!(!given(1, false).is_due_again(&stamp(1), true, seconds(1)), "a moment is given to it");
         assert!(given(1, false).is_due_again(&stamp(1), true, seconds(2)));
         assert!(!given(1, false).is_due_again(&stamp(1), false, seconds(2)), "it has it");
-        assert!(given(1, true).is_due_again(&stamp(1), false, seconds(2)), "of Secrets nobody tells");
+        assert!(
+            given(1, true).is_due_again(&stamp(1), false, seconds(2)),
+            "of Secrets and settings nobody tells"
+        );
         assert!(!given(2, false).is_due_again(&stamp(1), true, seconds(7)));
         assert!(!given(4, false).is_due_again(&stamp(1), true, seconds(29)), "kubelet looks by itself");
     }

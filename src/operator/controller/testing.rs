@@ -88,6 +88,12 @@ impl Cluster {
         cluster
     }
 
+    /// The operator was upgraded, and gives gateways these settings.
+    pub(super) fn gateway_settings(&mut self, settings: &str) {
+        let all = Arc::make_mut(&mut self.controller.settings);
+        settings.clone_into(&mut all.gateway.settings);
+    }
+
     /// Everything that is watched is listed, and there is nothing yet.
     fn listed(&mut self) {
         let Writers { policies, cluster_policies, namespaces, pods, others, .. } = &mut self.writers;
