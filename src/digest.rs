@@ -66,8 +66,8 @@ pub(crate) struct SecretHash([RandomState; 2]);
 impl SecretHash {
     /// The hash of a value.
     pub(crate) fn of(&self, value: impl Hash + Copy) -> u128 {
-        let [high, low] = self.0.each_ref().map(|seed| u128::from(seed.hash_one(value)));
-        high << 64 | low
+        let [high, low] = &self.0;
+        u128::from(high.hash_one(value)) << 64 | u128::from(low.hash_one(value))
     }
 }
 

@@ -26,6 +26,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use foldhash::quality::RandomState;
+
 pub use clean::CleanTexts;
 use clean::State;
 pub use files::settle_named;
@@ -68,7 +70,7 @@ pub struct Inspection {
     /// The item that is looked at, as long as all of it is clean.
     item: Option<u128>,
     /// The files that calls name, by the place of the document in another and the call's in it.
-    calls: HashMap<(&'static str, CallNumber), MayName>,
+    calls: HashMap<(&'static str, CallNumber), MayName, RandomState>,
     /// What requests to the host before this one held, and when this one is; none where it is a model's.
     spread: Option<(Arc<SpreadValues>, Instant)>,
     inspected: Inspected,
@@ -145,7 +147,7 @@ impl Inspection {
             neighbours: Neighbours::default(),
             state: State::default(),
             item: None,
-            calls: HashMap::new(),
+            calls: HashMap::default(),
             spread: None,
             inspected: Inspected::default(),
             denial: None,

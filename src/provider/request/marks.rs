@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use foldhash::quality::RandomState;
+
 use crate::call::Role;
 use crate::wire::json::{Kind, Value};
 
@@ -64,7 +66,7 @@ pub struct MarkedResult<'d> {
 pub struct Marks<'d> {
     marks: Vec<(Value<'d>, Mark)>,
     calls: Vec<MarkedCall<'d>>,
-    by_id: HashMap<Cow<'d, str>, CallNumber>,
+    by_id: HashMap<Cow<'d, str>, CallNumber, RandomState>,
     results: Vec<MarkedResult<'d>>,
 }
 
