@@ -108,12 +108,13 @@ impl Directory {
 
     /// Returns the file, which is locked until it is dropped.
     fn write_part(&self, part: &str, text: &str) -> io::Result<(File, Seen)> {
-        match fs::unlinkat(&self.0, part, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(error) => return Err(error.into()),
-        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file = File::from(fs::openat(&self.0, part, flags, READ_ONLY)?);
+        let make = || fs::openat(&self.0, part, flags, READ_ONLY);
+        let mut file = File::from(match make() {
+            // Of a process before, or of somebody who may write here.
+            Err(Errno::EXIST) => fs::unlinkat(&self.0, part, AtFlags::empty()).and_then(|()| make())?,
+            made => made?,
+        });
         fs::flock(&file, FlockOperation::LockExclusive)?;
         // The process's mask may have taken rights away.
         fs::fchmod(&file, READ_ONLY)?;

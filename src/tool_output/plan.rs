@@ -13,7 +13,6 @@ use super::{Compress, Repeats, Shortening};
 use crate::wire::json::Value;
 
 /// A text of a tool's result in a request.
-#[derive(Clone)]
 pub struct ResultText<'d> {
     pub value: Value<'d>,
     /// Whether the result is marked as an error.

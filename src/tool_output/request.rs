@@ -1,8 +1,11 @@
 //! Reads a request, and plans the edits of its results by the settings of its conversation.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+use foldhash::quality::RandomState;
 
 use super::Shortening;
 use super::chains::Chains;
@@ -132,21 +135,44 @@ fn edits<S: Settings>(
     places: Option<&dyn Places>,
     known: &KnownCuts,
 ) -> Vec<PlannedEdit> {
+    // A conversation has hundreds of results of a few tools.
+    let mut tools: HashMap<_, CoveredTool, RandomState> = HashMap::default();
     let texts = found.iter().map(|(result, call)| {
-        let nothing = ResultText {
+        let tool = call.map(|call| {
+            let name = (&*call.name, call.namespace.as_deref());
+            *tools.entry(name).or_insert_with(|| CoveredTool::of(name, settings))
+        });
+        let CoveredTool { is_cut, is_referred } = tool.unwrap_or_default();
+        let names_evidence = || Some(reads_evidence(call?, places?));
+        let reads_evidence =
+            is_cut && (names_evidence() == Some(true) || found.is_known_to_read_evidence(result));
+        let called = || call.and_then(|call| plan::called(&call.name, call.id.as_deref()?));
+        ResultText {
             value: result.text,
             is_error: result.is_error,
-            is_cut: false,
-            is_referred: false,
-            reads_evidence: false,
-            called: None,
-        };
-        let mut text = call.map_or_else(|| nothing.clone(), |call| of_call(&nothing, call, settings, places));
-        text.reads_evidence |= text.is_cut && found.is_known_to_read_evidence(result);
-        text
+            is_cut,
+            is_referred,
+            reads_evidence,
+            called: is_referred.then(called).flatten(),
+        }
     });
     let texts: Vec<ResultText<'_>> = texts.collect();
     Plan { settings: settings.shortening(), may_refer: !found.may_forget, places, known }.edits(&texts)
+}
+
+/// What the settings say of the results of a tool.
+#[derive(Clone, Copy, Default)]
+struct CoveredTool {
+    is_cut: bool,
+    is_referred: bool,
+}
+
+impl CoveredTool {
+    /// By the tool's name alone.
+    fn of((name, namespace): (&str, Option<&str>), settings: &impl Settings) -> Self {
+        let tool = kind::tool(name, namespace, false, &Offered::default());
+        Self { is_cut: settings.covers(&tool), is_referred: settings.covers_repeats(&tool) }
+    }
 }
 
 /// Whether a call reads what was cut, as it stands in a request or a message.
@@ -163,26 +189,6 @@ pub fn names_evidence(name: &str, input: &str, places: &dyn Places) -> bool {
         places.is_named_in(input) || input.contains("\\/") && places.is_named_in(&input.replace("\\/", "/"))
     };
     name.ends_with(READ_EVIDENCE) || has_place()
-}
-
-/// What the settings say of a result, by its call's name alone.
-fn of_call<'d>(
-    result: &ResultText<'d>,
-    call: &MarkedCall<'_>,
-    settings: &impl Settings,
-    places: Option<&dyn Places>,
-) -> ResultText<'d> {
-    let offered = Offered::default();
-    let tool = kind::tool(&call.name, call.namespace.as_deref(), false, &offered);
-    let (is_cut, is_referred) = (settings.covers(&tool), settings.covers_repeats(&tool));
-    let id = call.id.as_deref().filter(|_| is_referred);
-    ResultText {
-        is_cut,
-        is_referred,
-        reads_evidence: is_cut && places.is_some_and(|places| reads_evidence(call, places)),
-        called: id.and_then(|id| plan::called(&call.name, id)),
-        ..result.clone()
-    }
 }
 
 #[cfg(test)]

@@ -27,11 +27,16 @@ pub(in crate::provider) struct Respelled;
 ///
 /// # Errors
 /// If the object has the key in another case, beside it or alone.
+#[inline]
 pub(in crate::provider) fn find<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
+    if object.may_have(key) { search(object, key) } else { Ok(None) }
+}
+
+fn search<'d>(object: Value<'d>, key: &str) -> Result<Option<Value<'d>>, Respelled> {
     let entries = object.entries().into_iter().flatten();
     if object.has_plain_keys() && !key.bytes().any(|byte| byte.is_ascii_uppercase()) {
         let mut same = entries.filter(|entry| entry.key.says(key));
-        return Ok(object.may_have(key).then(|| same.next()).flatten().map(|entry| entry.value));
+        return Ok(same.next().map(|entry| entry.value));
     }
     let mut value = None;
     for entry in entries {
@@ -82,7 +87,13 @@ mod tests {
 
     #[test]
     fn a_key_in_another_case_is_refused_whichever_of_the_two_is_in_lower_case() {
-        for (text, key) in [(r#"{"toolconfig":1}"#, "toolConfig"), (r#"{"toolConfig":1}"#, "toolconfig")] {
+        for (text, key) in [
+            (r#"{"toolconfig":1}"#, "toolConfig"),
+            (r#"{"toolConfig":1}"#, "toolconfig"),
+            (r#"{"id":1}"#, "Id"),
+            (r#"{"id":1}"#, "iD"),
+            (r#"{"ID":1}"#, "id"),
+        ] {
             let document = Document::parse(text.as_bytes(), Limits::default()).unwrap();
             assert!(find(document.root(), key).is_err(), "{text}");
         }

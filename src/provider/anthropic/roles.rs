@@ -2,7 +2,7 @@
 
 use crate::call::Role;
 use crate::provider::request::marks::{
-    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text,
+    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text, named,
 };
 use crate::wire::json::{Kind, Value};
 
@@ -38,7 +38,7 @@ fn message<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
         Some(_) | None => Role::Other,
     };
     marks.set(message, role, Form::Name);
-    for (_, content) in entries(message).filter(|(key, _)| key == "content") {
+    for content in named(message, "content") {
         said(content, role, marks);
     }
 }
@@ -93,7 +93,7 @@ fn call<'d>(block: Value<'d>, marks: &mut Marks<'d>) {
     let (input, namespace) = (member(block, "input"), member_text(block, "server_name"));
     let number = marks.call(MarkedCall { name, namespace, input, id: member_text(block, "id") });
     marks.set_of(block, (Role::ToolCall, Form::Name), number);
-    for (_, input) in entries(block).filter(|(key, _)| key == "input") {
+    for input in named(block, "input") {
         marks.set_of(input, (Role::ToolCall, Form::Text), number);
     }
 }
@@ -102,7 +102,7 @@ fn result<'d>(block: Value<'d>, kind: &str, marks: &mut Marks<'d>) {
     let call = marks.answers(block, "tool_use_id");
     let is_error = member(block, "is_error").and_then(Value::as_bool) == Some(true);
     marks.set_of(block, (Role::ToolResult, Form::Name), call);
-    for (_, content) in entries(block).filter(|(key, _)| key == "content") {
+    for content in named(block, "content") {
         if kind == "tool_result" {
             // All other results are of tools that ran at the provider.
             marks.result(content, call, is_error);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::call::Role;
 use crate::provider::request::marks::{
-    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text,
+    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text, named,
 };
 use crate::wire::json::{Kind, Value};
 
@@ -37,7 +37,7 @@ pub(in crate::provider) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
             "response_format" => marks.set(value, Role::Other, Form::Definition),
             // What the model is expected to repeat: the agent's own text.
             "prediction" => {
-                for (_, content) in entries(value).filter(|(key, _)| key == "content") {
+                for content in named(value, "content") {
                     said(content, Role::User, None, marks);
                 }
             }

@@ -188,6 +188,15 @@ pub(in crate::provider) fn items<'d>(value: Value<'d>) -> impl Iterator<Item = V
     value.items().into_iter().flatten().chain(single)
 }
 
+/// The values of an object's entries with this key: the next reader may take any of those that stand there.
+pub(in crate::provider) fn named<'d>(
+    object: Value<'d>,
+    key: &'static str,
+) -> impl Iterator<Item = Value<'d>> {
+    let entries = object.entries().filter(|_| object.may_have(key)).into_iter().flatten();
+    entries.filter(move |entry| entry.key.says(key)).map(|entry| entry.value)
+}
+
 /// The entries of an object, with their keys as text.
 pub(in crate::provider) fn entries<'d>(object: Value<'d>) -> impl Iterator<Item = (Cow<'d, str>, Value<'d>)> {
     let entries = object.entries().into_iter().flatten();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::RequestEditor;
-use super::marks::{MarkedCall, MarkedResult, Marks, entries, items, member, member_text};
+use super::marks::{MarkedCall, MarkedResult, Marks, items, member, member_text, named};
 use crate::call::Terms;
 use crate::digest::sha256_of;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
@@ -118,7 +118,7 @@ fn clears(managed: Value<'_>) -> bool {
     let is_harmless =
         |edit: Value<'_>| member_text(edit, "type").is_some_and(|kind| kind.starts_with(HARMLESS));
     let lists = managed.kind() == Kind::Object;
-    let edits = entries(managed).filter(|(key, _)| key == "edits").map(|(_, edits)| edits);
+    let edits = named(managed, "edits");
     if lists { !edits.flat_map(items).all(is_harmless) } else { !items(managed).all(is_harmless) }
 }
 

@@ -64,9 +64,11 @@ impl Kinds {
     }
 }
 
-/// All patterns, compiled into one automaton: a line is read once.
+/// All patterns, compiled into one automaton: a line of which none says anything, as of nearly every line there is, is read
+/// once.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
+    /// Those of prefixes too.
     set: RegexSet,
     /// What each pattern of the set says.
     kinds: Vec<Kind>,
@@ -81,15 +83,16 @@ impl Patterns {
     /// The file is not as it should be; a test finds that.
     pub(super) fn built_in() -> Result<Self, String> {
         let rows: Vec<Row> = serde_yaml::from_str(TEXT).map_err(|error| error.to_string())?;
-        let patterns = rows.iter().flat_map(|row| &row.patterns);
-        let (prefixes, others): (Vec<_>, Vec<_>) = patterns.partition(|(kind, _)| **kind == Kind::Prefix);
-        let others =
-            others.into_iter().flat_map(|(kind, patterns)| patterns.iter().map(|pattern| (*kind, pattern)));
+        let of_rows = rows.iter().flat_map(|row| &row.patterns);
+        let each = of_rows.flat_map(|(kind, patterns)| patterns.iter().map(|pattern| (*kind, pattern)));
+        let prefixes: Vec<&str> = each
+            .clone()
+            .filter(|(kind, _)| *kind == Kind::Prefix)
+            .map(|(_, pattern)| pattern.as_str())
+            .collect();
         let (kinds, patterns): (Vec<_>, Vec<_>) =
-            others.map(|(kind, pattern)| (kind, anchored(&pattern.replace("{path}", PATH)))).unzip();
+            each.map(|(kind, pattern)| (kind, anchored(&pattern.replace("{path}", PATH)))).unzip();
         let set = RegexSetBuilder::new(patterns).unicode(false).size_limit(MOST_COMPILED).build();
-        let prefixes: Vec<&str> =
-            prefixes.into_iter().flat_map(|(_, patterns)| patterns).map(String::as_str).collect();
         let prefix = RegexBuilder::new(&anchored(&prefixes.join("|"))).unicode(false).build();
         Ok(Self {
             set: set.map_err(|error| error.to_string())?,
@@ -98,18 +101,23 @@ impl Patterns {
         })
     }
 
-    /// A line without what a log puts in front of it.
-    pub(super) fn without_prefix<'l>(&self, line: &'l [u8]) -> &'l [u8] {
-        let prefix = self.prefix.as_ref().and_then(|prefix| prefix.find(line));
-        prefix.and_then(|prefix| line.get(prefix.end()..)).unwrap_or(line)
+    /// A line without what a log puts in front of it, and what the patterns say of that.
+    pub(super) fn read<'l>(&self, line: &'l [u8]) -> (&'l [u8], Kinds) {
+        let says = |text: &[u8]| self.set.is_match(text);
+        if !says(line) {
+            return (line, Kinds::default());
+        }
+        let text = self.without_prefix(line);
+        if text.len() < line.len() && !says(text) {
+            return (text, Kinds::default());
+        }
+        let matched = self.set.matches(text).into_iter().filter_map(|number| self.kinds.get(number));
+        (text, Kinds(matched.fold(0, |kinds, kind| kinds | 1 << *kind as u16)))
     }
 
-    /// What the patterns say of a line; none where no pattern matches, as for nearly every line there is.
-    pub(super) fn of(&self, line: &[u8]) -> Option<Kinds> {
-        self.set.is_match(line).then(|| {
-            let matched = self.set.matches(line).into_iter().filter_map(|number| self.kinds.get(number));
-            Kinds(matched.fold(0, |kinds, kind| kinds | 1 << *kind as u16))
-        })
+    fn without_prefix<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        let prefix = self.prefix.as_ref().and_then(|prefix| prefix.find(line));
+        prefix.and_then(|prefix| line.get(prefix.end()..)).unwrap_or(line)
     }
 }
 

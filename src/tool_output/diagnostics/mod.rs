@@ -25,7 +25,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| Patterns::built_in().unwr
 
 /// Whether a line, without its line break, looks like one that says what failed.
 pub fn is_diagnostic(line: &str) -> bool {
-    PATTERNS.of(PATTERNS.without_prefix(&line::plain(line))).is_some_and(|kinds| kinds.counts_alone())
+    PATTERNS.read(&line::plain(line)).1.counts_alone()
 }
 
 /// The numbers of the lines that say what failed, counted from 0 and in their order: at most `most`, equal lines once.
@@ -38,8 +38,8 @@ pub fn select<'a>(lines: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<
             break;
         }
         let plain = line::plain(line);
-        let text = PATTERNS.without_prefix(&plain);
-        scan.read(number, line, text, PATTERNS.of(text).unwrap_or_default());
+        let (text, kinds) = PATTERNS.read(&plain);
+        scan.read(number, line, text, kinds);
     }
     scan.selected()
 }

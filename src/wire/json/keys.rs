@@ -20,10 +20,11 @@ impl KeyMarks {
     /// There may be any key, and one that is not all lower-case ASCII.
     pub(super) const ANY: Self = Self(u16::MAX);
 
-    /// The mark of a key.
+    /// The mark of a key, in whatever case its letters are.
     pub(super) fn of(key: &[u8]) -> Self {
-        let [first, last] = [key.first(), key.last()].map(|byte| byte.copied().unwrap_or_default());
-        let kind = (key.len() * 7) ^ usize::from(first) ^ (usize::from(last) << 1);
+        const LOWER: u8 = 0x20;
+        let (Some(first), Some(last)) = (key.first(), key.last()) else { return Self(1) };
+        let kind = (key.len() * 7) ^ usize::from(first | LOWER) ^ (usize::from(last | LOWER) << 1);
         Self(1 << (kind % 16))
     }
 
@@ -32,6 +33,7 @@ impl KeyMarks {
     }
 
     /// Whether there may be a key with this mark.
+    #[inline]
     pub(super) fn may_have(self, mark: Self) -> bool {
         self.0 & mark.0 != 0
     }

@@ -52,7 +52,8 @@ impl<'d> Value<'d> {
         self.node().marks != KeyMarks::ANY
     }
 
-    /// Whether this is an object that may have this key. Most keys that it does not have are told so.
+    /// Whether this is an object that may have this key, in whatever case. Most keys that it does not have are told so.
+    #[inline]
     pub fn may_have(self, key: &str) -> bool {
         let node = self.node();
         node.kind == Kind::Object && node.marks.may_have(KeyMarks::of(key.as_bytes()))
@@ -63,8 +64,13 @@ impl<'d> Value<'d> {
     /// # Errors
     ///
     /// Fails if the key occurs twice: the next reader of the document may take the other value.
+    #[inline]
     pub fn get(self, key: &str) -> Result<Option<Self>, Duplicate> {
-        let Some(mut entries) = self.entries().filter(|_| self.may_have(key)) else { return Ok(None) };
+        if self.may_have(key) { self.search(key) } else { Ok(None) }
+    }
+
+    fn search(self, key: &str) -> Result<Option<Self>, Duplicate> {
+        let Some(mut entries) = self.entries() else { return Ok(None) };
         let Some(entry) = entries.find(|entry| entry.key.says(key)) else { return Ok(None) };
         if !self.document.duplicates.contains_key(&self.number) {
             return Ok(Some(entry.value));

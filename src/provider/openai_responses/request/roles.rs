@@ -2,7 +2,7 @@
 
 use crate::call::Role;
 use crate::provider::request::marks::{
-    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text,
+    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text, named,
 };
 use crate::wire::json::{Kind, Value};
 
@@ -32,7 +32,7 @@ pub(in crate::provider) fn mark<'d>(body: Value<'d>, marks: &mut Marks<'d>) {
             "tools" => marks.set(value, Role::ToolDefinition, Form::Definition),
             "text" => marks.set(value, Role::Other, Form::Definition),
             "prompt" => {
-                for (_, variables) in entries(value).filter(|(key, _)| key == "variables") {
+                for variables in named(value, "variables") {
                     entries(variables).for_each(|(_, variable)| said(variable, Role::User, None, marks));
                 }
             }
