@@ -30,15 +30,23 @@ static PRINTING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(40, 3_700, "Bash"
 const CONVERSATION: &str = concat!("conversation", "-", "00000000");
 static CONVERSATIONS: AtomicU64 = AtomicU64::new(1);
 
-/// A turn of another conversation.
-fn turn_of(turn: &Bytes, conversation: u64) -> Bytes {
+/// A turn of another conversation: all of its results are of it, or the last alone.
+fn turn_of(turn: &Bytes, conversation: u64, news: News) -> Bytes {
     let mut turn = turn.to_vec();
     let mark = format!("conversation-{conversation:08}");
     let places: Vec<usize> = memchr::memmem::find_iter(&turn, CONVERSATION).collect();
-    for at in places {
+    let known = if news == News::Last { places.len() - 1 } else { 0 };
+    for at in places.into_iter().skip(known) {
         turn[at..at + CONVERSATION.len()].copy_from_slice(mark.as_bytes());
     }
     turn.into()
+}
+
+/// Which results of a turn no other conversation has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    All,
+    Last,
 }
 
 /// The body of each turn of a conversation, of which each adds a call of a tool and a result of so many bytes.
@@ -127,6 +135,8 @@ pub(crate) enum Load {
     Conversation,
     /// The same, of which each turn adds the output of a command.
     Printing,
+    /// The last of those turns over and over, each with another last output.
+    LastPrinting,
     /// An exchange that has a name, one after the other on each of so many connections.
     Exchanges { name: &'static str, connections: usize },
     /// Questions of so many bytes to a model, on one connection: each with texts of its own, or the same ones again.
@@ -248,9 +258,13 @@ impl Worker {
             Load::UpText { name } => {
                 workers.spawn(self.clone().upload(name, Body::source));
             }
-            Load::Conversation => drop(workers.spawn(self.clone().converse(&READING))),
-            Load::Printing => drop(workers.spawn(self.clone().converse(&PRINTING))),
-            Load::AgentTurns => drop(workers.spawn(self.clone().converse(&AGENT_TURNS))),
+            Load::Conversation => drop(workers.spawn(self.clone().converse(&READING, News::All))),
+            Load::Printing => drop(workers.spawn(self.clone().converse(&PRINTING, News::All))),
+            Load::LastPrinting => {
+                let last = &PRINTING[PRINTING.len() - 1..];
+                workers.spawn(self.clone().converse(last, News::Last));
+            }
+            Load::AgentTurns => drop(workers.spawn(self.clone().converse(&AGENT_TURNS, News::All))),
             Load::Exchanges { name, connections } => {
                 for _ in 0..connections {
                     let exchange = Exchange::of(name).begin(&self.client).await;
@@ -344,12 +358,12 @@ impl Worker {
         }
     }
 
-    async fn converse(self, turns: &[Bytes]) {
+    async fn converse(self, turns: &[Bytes], news: News) {
         let mut sender = self.client.open(self.way, MODEL, false).await;
         loop {
             let conversation = CONVERSATIONS.fetch_add(1, Ordering::Relaxed);
             for turn in turns {
-                let body = Body::text(turn_of(turn, conversation));
+                let body = Body::text(turn_of(turn, conversation, news));
                 let begun = Instant::now();
                 let answer = sender.send(MODEL, "/v1/messages", body).await;
                 assert!(answer.status().is_success(), "{}", answer.status());

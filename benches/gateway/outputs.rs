@@ -15,7 +15,10 @@ pub(crate) async fn run() {
         let shortened = Comparison {
             names: ["none", name],
             ways: [Way::Gateway, Way::Gateway],
-            loads: &[("40 outputs, 150 KB", Unit::Latency, Load::Printing)],
+            loads: &[
+                ("1 to 40 outputs", Unit::Latency, Load::Printing),
+                ("40 outputs, 150 KB", Unit::Latency, Load::LastPrinting),
+            ],
         };
         let place = tempfile::tempdir().unwrap();
         let outputs =

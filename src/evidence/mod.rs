@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use memchr::memmem::Finder;
 use tokio::sync::oneshot;
 
 use self::index::{Index, Retention};
@@ -99,6 +100,8 @@ pub enum NotRead {
 pub struct Evidence {
     store: Arc<Store>,
     agent_path: Option<Arc<str>>,
+    /// What every address of a text has in it, in all of their spellings.
+    places: Arc<[Finder<'static>]>,
     offers_tool: bool,
 }
 
@@ -135,9 +138,12 @@ impl Evidence {
     }
 
     fn over(store: Arc<Store>, terms: &EvidenceTerms) -> Self {
+        let agent_path = terms.agent_path.as_deref().map(|path| path.trim_end_matches('/'));
+        let places = agent_path.into_iter().chain(gateway::EVIDENCE_PLACES);
         Self {
             store,
-            agent_path: terms.agent_path.as_deref().map(|path| path.trim_end_matches('/').into()),
+            agent_path: agent_path.map(Arc::from),
+            places: places.map(|place| Finder::new(place).into_owned()).collect(),
             offers_tool: terms.offers_tool,
         }
     }
@@ -151,7 +157,7 @@ impl Evidence {
 
     /// Keeps these texts, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be
     /// kept is not kept later either: it was sent uncut, and has to stay as it was sent. Waits 2 seconds at most.
-    pub async fn keep(&self, texts: &[(EvidenceId, Arc<str>)]) -> Vec<Result<(), NotKept>> {
+    pub async fn keep(&self, texts: &[(EvidenceId, &Arc<str>)]) -> Vec<Result<(), NotKept>> {
         let now = (Instant::now(), SystemTime::now());
         let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());
         let (mut asked, mut places) = (Vec::new(), Vec::new());
@@ -196,8 +202,7 @@ impl Evidence {
 
     /// Whether a text, such as the input of a call, names a place of texts that were cut.
     pub fn is_named_in(&self, text: &str) -> bool {
-        let mut places = self.agent_path.as_deref().into_iter().chain(gateway::EVIDENCE_PLACES);
-        places.any(|place| text.contains(place))
+        self.places.iter().any(|place| place.find(text.as_bytes()).is_some())
     }
 
     /// Whether `/mcp` has a tool that reads texts.

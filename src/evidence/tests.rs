@@ -33,8 +33,9 @@ fn file(directory: &Path, text: &str) -> PathBuf {
 }
 
 async fn keep(evidence: &Evidence, texts: &[&str]) -> Vec<Result<(), NotKept>> {
-    let texts: Vec<_> = texts.iter().map(|text| (EvidenceId::of(text), Arc::from(*text))).collect();
-    evidence.keep(&texts).await
+    let texts: Vec<Arc<str>> = texts.iter().map(|text| Arc::from(*text)).collect();
+    let named: Vec<_> = texts.iter().map(|text| (EvidenceId::of(text), text)).collect();
+    evidence.keep(&named).await
 }
 
 async fn read(evidence: &Evidence, text: &str) -> Result<String, NotRead> {
@@ -298,7 +299,8 @@ async fn while_a_disk_hangs_one_request_waits_and_the_others_go_on_at_once() {
 async fn what_waits_for_a_disk_is_bounded() {
     let (evidence, _queue) = hung(Path::new("/nonexistent"));
     let long = "x".repeat(MOST_WAITING_BYTES + 1);
-    let long = [(EvidenceId::of(&long), Arc::from(long))];
+    let (id, long) = (EvidenceId::of(&long), Arc::from(long));
+    let long = [(id, &long)];
     let (first, second) = tokio::join!(evidence.keep(&long), keep(&evidence, &["next"]));
     assert_eq!(first, [Err(NotKept::Late)]);
     assert_eq!(second, [Err(NotKept::Busy)]);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use super::plan::{PlannedChange, Replacement};
+use super::plan::{PlannedChange, PlannedText, Replacement};
 use crate::digest::SecretHash;
 
 /// How many bytes of texts are remembered, about.
@@ -19,14 +19,7 @@ const ENTRY: u64 = 128;
 const USUAL: usize = 2_048;
 
 /// What becomes of a long text; none of one that is short enough.
-pub(super) type OfText = Option<LongText>;
-
-#[derive(Debug, Clone)]
-pub(super) struct LongText {
-    /// Without escapes.
-    pub(super) text: Arc<str>,
-    pub(super) change: PlannedChange,
-}
+pub(super) type OfText = Option<Arc<PlannedText>>;
 
 /// What became of texts.
 pub struct KnownCuts {
@@ -81,9 +74,9 @@ impl Weighter<u128, OfText> for Bytes {
     fn weight(&self, _: &u128, of: &OfText) -> u64 {
         let texts = of.as_ref().map_or(0, |long| match &long.change {
             PlannedChange::Cut { left: Replacement { text, json }, .. } => {
-                text.len() + json.len() + long.text.len()
+                text.len() + json.len() + long.before.len()
             }
-            PlannedChange::Refer { .. } | PlannedChange::Leave(_) => long.text.len(),
+            PlannedChange::Refer { .. } | PlannedChange::Leave(_) => long.before.len(),
         });
         ENTRY + texts as u64
     }
@@ -94,7 +87,7 @@ mod tests {
     use super::*;
 
     fn left(text: &str) -> OfText {
-        Some(LongText { text: text.into(), change: PlannedChange::Leave("test") })
+        Some(Arc::new(PlannedText { before: text.into(), change: PlannedChange::Leave("test") }))
     }
 
     #[test]

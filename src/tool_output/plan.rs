@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::quality::RandomState;
+
 use super::cut::{Cut, CutNote, PREFIX};
 use super::cut_by_agent::is_cut_by_agent;
 use super::evidence_id::EvidenceId;
-use super::known::{KnownCuts, LongText, OfText};
+use super::known::{KnownCuts, OfText};
 use super::request::Places;
 use super::{Compress, Repeats, Shortening};
 use crate::wire::json::Value;
@@ -23,8 +25,8 @@ pub struct ResultText<'d> {
     pub is_referred: bool,
     /// Whether its call reads what was cut before.
     pub reads_evidence: bool,
-    /// What a reference calls it by; none where its call has no name or id.
-    pub called: Option<String>,
+    /// The name and the id of its call, where repeats are referred and it has both.
+    pub called: Option<(&'d str, &'d str)>,
 }
 
 /// An edit of one result.
@@ -32,6 +34,12 @@ pub struct ResultText<'d> {
 pub struct PlannedEdit {
     /// The JSON string in the request, with its quotes.
     pub range: Range<usize>,
+    pub text: Arc<PlannedText>,
+}
+
+/// A text, and what becomes of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlannedText {
     /// Without escapes.
     pub before: Arc<str>,
     pub change: PlannedChange,
@@ -63,9 +71,9 @@ impl From<String> for Replacement {
 
 impl PlannedEdit {
     /// The text with its name, where it is to be cut.
-    pub fn cut_text(&self) -> Option<(EvidenceId, Arc<str>)> {
-        match self.change {
-            PlannedChange::Cut { id, .. } => Some((id, Arc::clone(&self.before))),
+    pub fn cut_text(&self) -> Option<(EvidenceId, &Arc<str>)> {
+        match self.text.change {
+            PlannedChange::Cut { id, .. } => Some((id, &self.text.before)),
             PlannedChange::Refer { .. } | PlannedChange::Leave(_) => None,
         }
     }
@@ -98,7 +106,7 @@ impl Plan<'_> {
     pub fn edits(&self, results: &[ResultText<'_>]) -> Vec<PlannedEdit> {
         let mut edits = Vec::new();
         // Results that stand whole in this request, by the length of their JSON.
-        let mut whole: HashMap<usize, Vec<&ResultText<'_>>> = HashMap::new();
+        let mut whole: HashMap<usize, Vec<&ResultText<'_>>, RandomState> = HashMap::default();
         let refers = self.may_refer && self.settings.repeats == Repeats::Refer;
         for result in results {
             if let Some(edit) = self.cut(result) {
@@ -111,8 +119,8 @@ impl Plan<'_> {
             }
             let alike = whole.entry(raw.len()).or_default();
             let earlier = alike.iter().find(|one| one.is_error == result.is_error && one.value.raw() == raw);
-            match earlier.and_then(|earlier| earlier.called.as_deref()) {
-                Some(called) => edits.extend(refer(result, called)),
+            match earlier.and_then(|earlier| earlier.called).and_then(|(name, id)| called(name, id)) {
+                Some(called) => edits.extend(refer(result, &called)),
                 None => alike.push(result),
             }
         }
@@ -128,10 +136,12 @@ impl Plan<'_> {
         }
         let bounds = if result.is_error { bounds.of_error() } else { *bounds };
         let root = self.places.map(Places::root).unwrap_or_default();
-        let long = self.known.of((raw, bounds, root), || self.of_text(result.value, &bounds));
-        let LongText { text, change } = long?;
-        let change = if result.reads_evidence { PlannedChange::Leave(READS_EVIDENCE) } else { change };
-        Some(PlannedEdit { range: result.value.span(), before: text, change })
+        let mut text = self.known.of((raw, bounds, root), || self.of_text(result.value, &bounds))?;
+        if result.reads_evidence {
+            let change = PlannedChange::Leave(READS_EVIDENCE);
+            text = Arc::new(PlannedText { before: Arc::clone(&text.before), change });
+        }
+        Some(PlannedEdit { range: result.value.span(), text })
     }
 
     fn of_text(&self, value: Value<'_>, bounds: &Compress) -> OfText {
@@ -147,7 +157,7 @@ impl Plan<'_> {
                 None => PlannedChange::Leave(LITTLE_GAIN),
             }
         };
-        Some(LongText { text: Arc::from(&*text), change })
+        Some(Arc::new(PlannedText { before: Arc::from(&*text), change }))
     }
 }
 
@@ -155,21 +165,21 @@ fn refer(result: &ResultText<'_>, called: &str) -> Option<PlannedEdit> {
     let before = Arc::from(&*result.value.text()?);
     let reference = format!("{PREFIX}Same as the result of {called} above.").into();
     let change = PlannedChange::Refer { reference };
-    Some(PlannedEdit { range: result.value.span(), before, change })
+    Some(PlannedEdit { range: result.value.span(), text: Arc::new(PlannedText { before, change }) })
 }
 
 /// What a reference calls a result by: the tool's name and the call's id, where both are short and plain.
-pub fn called(name: &str, id: &str) -> Option<String> {
+fn called(name: &str, id: &str) -> Option<String> {
     let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
     let called = format!("{name} ({id})");
     (is_plain(name) && is_plain(id) && called.len() + 40 <= LONGEST_REFERENCE).then_some(called)
 }
 
-/// Replaces strings of a document; `changes` are in its order and do not overlap.
-pub fn apply(body: &[u8], changes: &[(Range<usize>, Replacement)]) -> Vec<u8> {
+/// Replaces strings of a document by others, as JSON writes them; `changes` are in its order and do not overlap.
+pub fn apply(body: &[u8], changes: &[(Range<usize>, &str)]) -> Vec<u8> {
     let mut edited = Vec::with_capacity(body.len());
     let mut copied = 0;
-    for (range, Replacement { json, .. }) in changes {
+    for (range, json) in changes {
         edited.extend_from_slice(body.get(copied..range.start).unwrap_or_default());
         edited.extend_from_slice(json.as_bytes());
         copied = range.end;
@@ -215,18 +225,19 @@ mod tests {
     fn edited(texts: &[&str], settings: &Shortening, may_refer: bool) -> Vec<String> {
         let body = serde_json::to_string(texts).unwrap();
         let document = Document::parse(body.as_bytes(), Limits::default()).unwrap();
+        let ids: Vec<String> = (0..texts.len()).map(|number| number.to_string()).collect();
         let results: Vec<ResultText<'_>> = document
             .root()
             .items()
             .unwrap()
-            .enumerate()
-            .map(|(number, value)| ResultText {
+            .zip(&ids)
+            .map(|(value, id)| ResultText {
                 value,
                 is_error: false,
                 is_cut: true,
                 is_referred: true,
                 reads_evidence: false,
-                called: called("Bash", &number.to_string()),
+                called: Some(("Bash", id)),
             })
             .collect();
         let known = &KnownCuts::default();
@@ -241,12 +252,12 @@ mod tests {
         let changes: Vec<_> = edits
             .iter()
             .filter_map(|edit| {
-                let text = match &edit.change {
+                let left = match &edit.text.change {
                     PlannedChange::Cut { left, .. } => left,
                     PlannedChange::Refer { reference } => reference,
                     PlannedChange::Leave(_) => return None,
                 };
-                Some((edit.range.clone(), text.clone()))
+                Some((edit.range.clone(), &*left.json))
             })
             .collect();
         serde_json::from_slice(&apply(body.as_bytes(), &changes)).unwrap()

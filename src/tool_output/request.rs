@@ -13,7 +13,7 @@ use super::conversations::{ConversationKey, Conversations};
 use super::evidence_id::EvidenceId;
 use super::heard::Heard;
 use super::known::KnownCuts;
-use super::plan::{self, Plan, PlannedEdit, ResultText};
+use super::plan::{Plan, PlannedEdit, ResultText};
 use crate::call::{Terms, Tool};
 use crate::digest::sha256_of;
 use crate::name::gateway::READ_EVIDENCE;
@@ -146,7 +146,7 @@ fn edits<S: Settings>(
         let names_evidence = || Some(reads_evidence(call?, places?));
         let reads_evidence =
             is_cut && (names_evidence() == Some(true) || found.is_known_to_read_evidence(result));
-        let called = || call.and_then(|call| plan::called(&call.name, call.id.as_deref()?));
+        let called = || call.and_then(|call| Some((&*call.name, call.id.as_deref()?)));
         ResultText {
             value: result.text,
             is_error: result.is_error,
@@ -185,10 +185,10 @@ pub(super) fn reads_evidence(call: &MarkedCall<'_>, places: &dyn Places) -> bool
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
 pub fn names_evidence(name: &str, input: &str, places: &dyn Places) -> bool {
     // Slashes may be escaped in JSON.
-    let has_place = || {
-        places.is_named_in(input) || input.contains("\\/") && places.is_named_in(&input.replace("\\/", "/"))
-    };
-    name.ends_with(READ_EVIDENCE) || has_place()
+    let has_escapes = || memchr::memchr(b'\\', input.as_bytes()).is_some();
+    name.ends_with(READ_EVIDENCE)
+        || places.is_named_in(input)
+        || has_escapes() && places.is_named_in(&input.replace("\\/", "/"))
 }
 
 #[cfg(test)]

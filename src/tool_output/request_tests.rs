@@ -7,7 +7,7 @@ use super::*;
 use crate::call::{Api, Dialect, Kind, Service, Vendor};
 use crate::provider::request::RequestEditor;
 use crate::provider::request::testing::Open;
-use crate::tool_output::plan::PlannedChange;
+use crate::tool_output::plan::{self, PlannedChange};
 use crate::tool_output::{Amount, Compress, Repeats};
 use crate::wire::json::Limits;
 
@@ -86,12 +86,13 @@ fn sent(
     let edits = edits.edits;
     let changes: Vec<_> = edits
         .iter()
-        .filter_map(|edit| match &edit.change {
-            PlannedChange::Cut { left, .. } if edit.before.len().is_multiple_of(2) => {
-                Some((edit.range.clone(), left.clone()))
-            }
-            PlannedChange::Refer { reference } => Some((edit.range.clone(), reference.clone())),
-            PlannedChange::Cut { .. } | PlannedChange::Leave(_) => None,
+        .filter_map(|edit| {
+            let left = match &edit.text.change {
+                PlannedChange::Cut { left, .. } if edit.text.before.len().is_multiple_of(2) => left,
+                PlannedChange::Refer { reference } => reference,
+                PlannedChange::Cut { .. } | PlannedChange::Leave(_) => return None,
+            };
+            Some((edit.range.clone(), &*left.json))
         })
         .collect();
     plan::apply(body, &changes)

@@ -21,7 +21,7 @@ use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
 use crate::tool_output::evidence_id::EvidenceId;
 use crate::tool_output::heard::Heard;
-use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, Replacement};
+use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, PlannedText, Replacement};
 use crate::tool_output::request::{self, AskedRequest, Earlier, KeptAnswer, Places, Planned};
 use crate::tool_output::{Shortened, TOKEN};
 use crate::wire::json::{Document, KnownParts};
@@ -132,17 +132,16 @@ async fn shorten_body(
     };
     let mut written = written.into_iter();
     let mut outcome = Outcome::default();
-    for edit in edits {
-        match edit.change {
+    for PlannedEdit { range, text } in &edits {
+        let PlannedText { before, change } = &**text;
+        match change {
             PlannedChange::Cut { left, note, id } => match written.next() {
-                Some(Ok(())) => outcome.cut(gateway, edit.range, (&edit.before, left), (id, note)),
-                Some(Err(why)) => outcome.left(gateway, &edit.before, why.word()),
-                None => outcome.left(gateway, &edit.before, NO_EVIDENCE),
+                Some(Ok(())) => outcome.cut(gateway, range, (before, left), (*id, *note)),
+                Some(Err(why)) => outcome.left(gateway, before, why.word()),
+                None => outcome.left(gateway, before, NO_EVIDENCE),
             },
-            PlannedChange::Refer { reference } => {
-                outcome.referred(gateway, edit.range, &edit.before, reference);
-            }
-            PlannedChange::Leave(why) => outcome.left(gateway, &edit.before, why),
+            PlannedChange::Refer { reference } => outcome.referred(gateway, range, before, reference),
+            PlannedChange::Leave(why) => outcome.left(gateway, before, why),
         }
     }
     ShortenedRequest { kept, ..outcome.conclude(body) }
@@ -195,8 +194,8 @@ impl Places for Evidence {
 
 /// The edits of a request that are made, and what is told of them.
 #[derive(Default)]
-struct Outcome {
-    changes: Vec<(Range<usize>, Replacement)>,
+struct Outcome<'e> {
+    changes: Vec<(Range<usize>, &'e str)>,
     told: Vec<Transform>,
     compressed: usize,
     repeated: usize,
@@ -205,12 +204,12 @@ struct Outcome {
     after: usize,
 }
 
-impl Outcome {
+impl<'e> Outcome<'e> {
     fn cut(
         &mut self,
         gateway: &Gateway,
-        range: Range<usize>,
-        (before, left): (&str, Replacement),
+        range: &Range<usize>,
+        (before, left): (&str, &'e Replacement),
         (id, note): (EvidenceId, CutNote),
     ) {
         self.compressed += 1;
@@ -221,7 +220,13 @@ impl Outcome {
         self.change(gateway, range, (before, left), (Shortened::Compressed, is_new, &detail));
     }
 
-    fn referred(&mut self, gateway: &Gateway, range: Range<usize>, before: &str, reference: Replacement) {
+    fn referred(
+        &mut self,
+        gateway: &Gateway,
+        range: &Range<usize>,
+        before: &str,
+        reference: &'e Replacement,
+    ) {
         self.repeated += 1;
         let is_new = gateway.shortened.is_new(before, Shortened::Repeated);
         let detail = || "stands above".to_owned();
@@ -231,8 +236,8 @@ impl Outcome {
     fn change(
         &mut self,
         gateway: &Gateway,
-        range: Range<usize>,
-        (before, after): (&str, Replacement),
+        range: &Range<usize>,
+        (before, after): (&str, &'e Replacement),
         (how, is_new, detail): (Shortened, bool, &dyn Fn() -> String),
     ) {
         self.before += before.len();
@@ -245,7 +250,7 @@ impl Outcome {
                 ..Transform::new(how.as_str(), Some(detail()))
             });
         }
-        self.changes.push((range, after));
+        self.changes.push((range.clone(), &after.json));
     }
 
     fn left(&mut self, gateway: &Gateway, text: &str, why: &'static str) {
