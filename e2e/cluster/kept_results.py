@@ -48,9 +48,6 @@ def cut(stage, step):
     enabled = stage.chart.values()["gateway"] | {"evidence": {"enabled": True}}
     status, answer = stage.chart.install(gateway=enabled)
     step.check("helm upgrade with gateway.evidence.enabled", status == 0, answer)
-    settings = f"/api/v1/namespaces/{AGENTS}/configmaps/postern-policy"
-    told = becomes(lambda: "evidence" in json.dumps(stage.api.take(settings)["data"]), PATIENCE)
-    step.check("the namespace's settings name it", told, stage.api.take(settings)["data"].keys())
     pod = started(stage, agent())
     pod.execute("tee", "/workspace/door.rs", input=SOURCE)
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
