@@ -13,7 +13,8 @@ use crate::config::watch::Watched;
 use crate::pod::{BUNDLE_FILE, EVIDENCE_BYTES_VARIABLE, LEDGER_BYTES_VARIABLE, TRUST_DIRECTORY};
 use crate::problem::Problem;
 
-/// How long they are awaited: kubelet shows settings that changed within 90 seconds. The startup probe is more patient.
+/// How long they are awaited: kubelet shows settings that changed within 90 seconds, and at once where the operator could stamp
+/// the pod. The startup probe is more patient.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 /// How often they are looked for.

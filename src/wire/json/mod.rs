@@ -107,9 +107,6 @@ struct Node {
     marks: KeyMarks,
 }
 
-/// How much longer a string is than what is between its quotes, in bytes.
-const QUOTES: usize = 2;
-
 impl Node {
     /// In bytes; of a string, with its quotes.
     fn length(&self) -> usize {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::error::Duplicate;
 use super::keys::KeyMarks;
-use super::{Document, Kind, Node, QUOTES};
+use super::{Document, Kind, Node};
 
 /// A value, or an entry's key, of a document. Copying it copies a reference and a number.
 #[derive(Clone, Copy)]
@@ -116,10 +116,17 @@ impl<'d> Value<'d> {
     }
 
     /// Whether it is a string with exactly this text, however it is escaped. Allocates nothing.
+    #[inline]
     pub fn says(self, text: &str) -> bool {
         let node = self.node();
-        let fits = node.is_escaped() || node.length() == text.len() + QUOTES;
-        node.kind == Kind::String && fits && self.document.inside(self.number).says(text)
+        if node.kind != Kind::String {
+            return false;
+        }
+        if node.is_escaped() {
+            return self.document.inside(self.number).says(text);
+        }
+        let inside = node.start as usize + 1..node.end as usize - 1;
+        self.document.text.as_bytes().get(inside) == Some(text.as_bytes())
     }
 
     /// A number as it is written: it may be larger or more exact than any Rust type.
