@@ -50,7 +50,7 @@ pub const LOG_LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 pub const POLICY_REVISION: &str = "postern.dev/policy-revision";
 /// A digest of `postern-ca` and `postern-credentials`, stamped for the same reason.
 pub const SECRETS_REVISION: &str = "postern.dev/secrets-revision";
-/// A digest of the gateway's settings, stamped for the same reason.
+/// A digest of the gateway's settings and of the roots that they name, stamped for the same reason.
 pub const SETTINGS_REVISION: &str = "postern.dev/settings-revision";
 
 /// How often the same revision was stamped again, if kubelet did not refresh after the first stamp.

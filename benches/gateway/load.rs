@@ -30,7 +30,7 @@ static PRINTING: LazyLock<Vec<Bytes>> = LazyLock::new(|| turns(40, 3_700, "Bash"
 const CONVERSATION: &str = concat!("conversation", "-", "00000000");
 static CONVERSATIONS: AtomicU64 = AtomicU64::new(1);
 
-/// A turn of another conversation: all of its results are of it, or the last alone.
+/// The same turn with results that no conversation had before: all of them, or the last alone.
 fn turn_of(turn: &Bytes, conversation: u64, news: News) -> Bytes {
     let mut turn = turn.to_vec();
     let mark = format!("conversation-{conversation:08}");

@@ -48,7 +48,7 @@ def cut(stage, step):
     enabled = stage.chart.values()["gateway"] | {"evidence": {"enabled": True}}
     status, answer = stage.chart.install(gateway=enabled)
     step.check("helm upgrade with gateway.evidence.enabled", status == 0, answer)
-    pod = started(stage, agent())
+    pod = started(stage, step, agent())
     pod.execute("tee", "/workspace/door.rs", input=SOURCE)
     call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "make test"}}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": LOG}
@@ -68,12 +68,16 @@ def cut(stage, step):
     step.check("the gateway tells it too", said == "test case 150 ... ok\n", said)
 
 
-def started(stage, pod):
+def started(stage, step, pod):
     """A pod that is started right after an upgrade: for a moment a replica of before may answer the webhook, and what it makes
     is refused."""
     if not becomes(lambda: stage.apply(pod)[0] == 0, PATIENCE):
         raise RuntimeError(f"after {PATIENCE} s: {stage.apply(pod)[1]}")
-    return stage.pod(pod["metadata"]["name"]).demand_ready()
+    made = stage.pod(pod["metadata"]["name"])
+    # Kubelet by itself shows changed settings after a minute and more; the operator's stamp makes it look at once.
+    ready = stage.measured(made.is_ready)
+    stage.times.record(step, "a pod made right after an upgrade that its settings wait for, until it is Ready", ready, 30)
+    return made
 
 
 def agent():

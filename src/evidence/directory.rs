@@ -111,8 +111,11 @@ impl Directory {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let make = || fs::openat(&self.0, part, flags, READ_ONLY);
         let mut file = File::from(match make() {
-            // Of a process before, or of somebody who may write here.
-            Err(Errno::EXIST) => fs::unlinkat(&self.0, part, AtFlags::empty()).and_then(|()| make())?,
+            // Of a process before, or of somebody who may write here. Another gateway may remove it meanwhile.
+            Err(Errno::EXIST) => match fs::unlinkat(&self.0, part, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => make()?,
+                Err(error) => return Err(error.into()),
+            },
             made => made?,
         });
         fs::flock(&file, FlockOperation::LockExclusive)?;

@@ -100,7 +100,7 @@ pub enum NotRead {
 pub struct Evidence {
     store: Arc<Store>,
     agent_path: Option<Arc<str>>,
-    /// What every address of a text has in it, in all of their spellings.
+    /// Every address of a text has one of these in it.
     places: Arc<[Finder<'static>]>,
     offers_tool: bool,
 }

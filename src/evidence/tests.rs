@@ -138,6 +138,12 @@ async fn a_restart_keeps_what_is_there_and_trusts_none_of_it_unread() {
     assert_eq!(read(&evidence, "draft").await, Err(NotRead::Unknown));
     assert_eq!(keep(&evidence, &["broken"]).await, [Ok(())]);
     assert_eq!(read(&evidence, "broken").await.as_deref(), Ok("broken"));
+
+    // What somebody puts where a draft will be made, while the gateway runs.
+    let draft = file(place.path(), "last").with_extension(format!("{}.part", std::process::id()));
+    fs::write(&draft, "not ours").unwrap();
+    assert_eq!(keep(&evidence, &["last"]).await, [Ok(())]);
+    assert_eq!(read(&evidence, "last").await.as_deref(), Ok("last"));
 }
 
 /// O2: what others put into the directory leads nowhere.

@@ -141,7 +141,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A name for what is published beside the policies. Pods are stamped with it.
+    /// Names what is published beside the policies: settings and roots. Pods are stamped with it.
     #[must_use]
     pub fn revision(&self) -> String {
         content_name(format!("{}\0{}", self.settings, self.upstream_roots).as_bytes())

@@ -25,7 +25,7 @@ pub struct ResultText<'d> {
     pub is_referred: bool,
     /// Whether its call reads what was cut before.
     pub reads_evidence: bool,
-    /// The name and the id of its call, where repeats are referred and it has both.
+    /// The name and the id of its call, where it has both.
     pub called: Option<(&'d str, &'d str)>,
 }
 
@@ -45,7 +45,7 @@ pub struct PlannedText {
     pub change: PlannedChange,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum PlannedChange {
     /// Only once all of the text is kept elsewhere, under this name.
     Cut { left: Replacement, note: CutNote, id: EvidenceId },
@@ -56,7 +56,7 @@ pub enum PlannedChange {
 }
 
 /// What stands in the place of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Replacement {
     pub text: Arc<str>,
     /// The same as a JSON string, with its quotes.

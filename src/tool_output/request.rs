@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use foldhash::quality::RandomState;
+use memchr::memmem::Finder;
 
 use super::Shortening;
 use super::chains::Chains;
@@ -143,17 +144,14 @@ fn edits<S: Settings>(
             *tools.entry(name).or_insert_with(|| CoveredTool::of(name, settings))
         });
         let CoveredTool { is_cut, is_referred } = tool.unwrap_or_default();
-        let names_evidence = || Some(reads_evidence(call?, places?));
-        let reads_evidence =
-            is_cut && (names_evidence() == Some(true) || found.is_known_to_read_evidence(result));
-        let called = || call.and_then(|call| Some((&*call.name, call.id.as_deref()?)));
+        let reads = || call.zip(places).is_some_and(|(call, places)| reads_evidence(call, places));
         ResultText {
             value: result.text,
             is_error: result.is_error,
             is_cut,
             is_referred,
-            reads_evidence,
-            called: is_referred.then(called).flatten(),
+            reads_evidence: is_cut && (reads() || found.is_known_to_read_evidence(result)),
+            called: call.and_then(|call| Some((&*call.name, call.id.as_deref()?))),
         }
     });
     let texts: Vec<ResultText<'_>> = texts.collect();
@@ -185,10 +183,11 @@ pub(super) fn reads_evidence(call: &MarkedCall<'_>, places: &dyn Places) -> bool
 /// Whether a call reads what was cut: by the gateway's tool, or by a place that its input names.
 pub fn names_evidence(name: &str, input: &str, places: &dyn Places) -> bool {
     // Slashes may be escaped in JSON.
-    let has_escapes = || memchr::memchr(b'\\', input.as_bytes()).is_some();
+    static ESCAPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r"\/"));
+    let is_escaped = || ESCAPED.find(input.as_bytes()).is_some();
     name.ends_with(READ_EVIDENCE)
         || places.is_named_in(input)
-        || has_escapes() && places.is_named_in(&input.replace("\\/", "/"))
+        || is_escaped() && places.is_named_in(&input.replace(r"\/", "/"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(super) struct NamespaceReport {
     pub(super) revision: String,
     /// The digest of the Secrets.
     pub(super) secrets: String,
-    /// The digest of the gateway's settings in the ConfigMap.
+    /// The digest of the gateway's settings in the ConfigMap, and of the roots that they name.
     pub(super) settings: String,
     /// When the operator last vouched for the ConfigMap.
     pub(super) synced_at: SystemTime,

@@ -161,7 +161,7 @@ impl Controller {
         for (namespace, report) in &reports {
             admitted.entry(namespace.clone()).or_default().admit(&RevisionStamp::of(report), now);
         }
-        let lagging = self.lagging();
+        let unsure = self.unsure();
         let (mut hurried, mut paced) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
         let mut behind = HashSet::new();
         for pod in self.watched.pods().into_iter().filter(|pod| !pod.leaving) {
@@ -174,7 +174,7 @@ impl Controller {
             // The watch may be behind: what was given lately counts as well as what the pod shows.
             let before = given.get(&pod.uid);
             let is_due = if stamp.is_on(&pod) {
-                before.is_some_and(|given| given.is_due_again(&stamp, lagging.contains(&pod.uid), now))
+                before.is_some_and(|given| given.is_due_again(&stamp, unsure.contains(&pod.uid), now))
             } else {
                 let is_untried = before.is_none_or(|given| given.stamp != stamp);
                 // A pod that cannot be stamped must not keep its whole namespace hurried.
@@ -199,12 +199,13 @@ impl Controller {
         }
     }
 
-    /// The UIDs of pods whose gateways report another revision than was published.
-    fn lagging(&self) -> HashSet<String> {
+    /// The UIDs of pods whose gateways report another revision than was published, or have not started: those may wait for
+    /// what was stamped.
+    fn unsure(&self) -> HashSet<String> {
         let lags = |state| matches!(state, PodState::Behind | PodState::Drifting);
         let sights = self.sights().into_iter();
         sights
-            .filter(|(_, known)| known.is_some_and(|(its, _)| lags(its)))
+            .filter(|(pod, known)| !pod.running && !pod.ended || known.is_some_and(|(its, _)| lags(its)))
             .map(|(pod, _)| pod.uid.clone())
             .collect()
     }
@@ -212,14 +213,13 @@ impl Controller {
     /// Annotates a pod by a patch of its status: that needs no right to change the pod itself.
     async fn stamp(&self, pod: Arc<Guarded>, stamp: RevisionStamp) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let again =
-            self.stamps.lock().given.get(&pod.uid).filter(|given| given.stamp == stamp).map(|it| it.times);
+        let before = self.stamps.lock().given.get(&pod.uid).filter(|given| given.stamp == stamp).cloned();
         let annotations = json!({
             pod::POLICY_REVISION: stamp.policy,
             pod::SECRETS_REVISION: stamp.secrets,
             pod::SETTINGS_REVISION: stamp.settings,
             // The pod must change, or kubelet sees no update.
-            pod::REFRESH: again.map(|times| times.to_string()),
+            pod::REFRESH: before.as_ref().map(|before| before.times.to_string()),
         });
         // With its UID, the patch fails for another pod of the same name.
         let patch = json!({ "metadata": { "uid": pod.uid, "annotations": annotations } });
@@ -235,9 +235,12 @@ impl Controller {
         }
         // A pod that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
         let is_changed = |had: &Option<String>, now| had.as_ref().is_some_and(|had| had != now);
-        let has_unreported = is_changed(&pod.secrets_stamp, &stamp.secrets)
-            || is_changed(&pod.settings_stamp, &stamp.settings);
-        let given = Given { stamp, at: Instant::now(), times: again.unwrap_or_default() + 1, has_unreported };
+        let is_first = || {
+            is_changed(&pod.secrets_stamp, &stamp.secrets) || is_changed(&pod.settings_stamp, &stamp.settings)
+        };
+        let has_unreported = before.as_ref().map_or_else(is_first, |before| before.has_unreported);
+        let times = before.map_or(1, |before| before.times + 1);
+        let given = Given { stamp, at: Instant::now(), times, has_unreported };
         self.stamps.lock().given.insert(pod.uid.clone(), given);
     }
 
@@ -253,10 +256,10 @@ impl Controller {
 
 impl Given {
     /// Whether a pod that has this stamp shall be given it again.
-    fn is_due_again(&self, stamp: &RevisionStamp, lags: bool, now: Instant) -> bool {
+    fn is_due_again(&self, stamp: &RevisionStamp, is_unsure: bool, now: Instant) -> bool {
         let after = self.times.checked_sub(1).and_then(|before| AGAIN.get(before));
         self.stamp == *stamp
-            && (lags || self.has_unreported)
+            && (is_unsure || self.has_unreported)
             && after.is_some_and(|after| now >= self.at + *after)
     }
 }
@@ -344,6 +347,52 @@ mod tests {
         admitted.hurried = true;
         admitted.admit(&stamp(30), start);
         assert_eq!(admitted.stamp, Some(stamp(30)));
+    }
+
+    /// How many pods are to be stamped after so long.
+    fn due(cluster: &Cluster, after: Duration) -> usize {
+        let Round { hurried, paced } =
+            cluster.controller.unstamped(&LastServed::default(), Instant::now() + after);
+        hurried.len() + paced.len()
+    }
+
+    /// Stamps what is due after so long, and the watch sees it.
+    async fn stamped(cluster: &mut Cluster, after: Duration) {
+        let Round { hurried, paced } =
+            cluster.controller.unstamped(&LastServed::default(), Instant::now() + after);
+        for (pod, stamp) in hurried.into_iter().chain(paced) {
+            cluster.controller.stamp(pod, stamp).await;
+        }
+        cluster.pod_seen("one");
+    }
+
+    #[tokio::test]
+    async fn changed_settings_are_stamped_and_again_since_nobody_reports_them() {
+        let mut cluster = Cluster::new().await;
+        cluster.pod("one", &[]);
+        cluster.turn().await;
+        stamped(&mut cluster, Duration::ZERO).await;
+        assert_eq!(due(&cluster, 2 * ECHO), 0, "the pod has the stamp");
+        cluster.gateway_settings("a: c");
+        cluster.turn().await;
+        assert_eq!(due(&cluster, Duration::ZERO), 1);
+        stamped(&mut cluster, Duration::ZERO).await;
+        for again in AGAIN {
+            assert_eq!((due(&cluster, again - Duration::from_secs(1)), due(&cluster, again)), (0, 1));
+            stamped(&mut cluster, again).await;
+        }
+        assert_eq!(due(&cluster, 2 * ECHO), 0);
+    }
+
+    #[tokio::test]
+    async fn a_pod_whose_gateway_has_not_started_is_stamped_again() {
+        let mut cluster = Cluster::new().await;
+        cluster.pod("one", &[]);
+        cluster.turn().await;
+        stamped(&mut cluster, Duration::ZERO).await;
+        assert_eq!(due(&cluster, AGAIN[0]), 0, "a running one reports what it has");
+        cluster.pod_is("one", "Pending");
+        assert_eq!(due(&cluster, AGAIN[0]), 1);
     }
 
     #[tokio::test]

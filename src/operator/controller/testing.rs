@@ -174,6 +174,15 @@ impl Cluster {
         self.writers.others.apply_watcher_event(&Event::Delete(pod));
     }
 
+    /// The watch sees the pod in another phase.
+    pub(super) fn pod_is(&mut self, name: &str, phase: &str) {
+        let path = format!("/api/v1/namespaces/agents/pods/{name}");
+        let mut value = self.server.object(&path).unwrap();
+        value["status"]["phase"] = phase.into();
+        self.server.put(&path, value);
+        self.pod_seen(name);
+    }
+
     /// The watch sees the pod as the API server has it.
     pub(super) fn pod_seen(&mut self, name: &str) {
         let value = self.server.object(&format!("/api/v1/namespaces/agents/pods/{name}")).unwrap();

@@ -287,28 +287,6 @@ async fn pods_are_stamped_once_and_again_when_the_revision_changes() {
 }
 
 #[tokio::test]
-async fn pods_are_stamped_again_when_the_settings_of_gateways_change() {
-    let mut cluster = Cluster::new().await;
-    cluster.pod("one", &[]);
-    cluster.turn().await;
-    cluster.controller.stamp_all().await;
-    cluster.pod_seen("one");
-    let stamped = |cluster: &Cluster| {
-        let pod = cluster.server.object("/api/v1/namespaces/agents/pods/one").unwrap();
-        pod["metadata"]["annotations"]["postern.dev/settings-revision"].clone()
-    };
-    let before = stamped(&cluster);
-    cluster.server.forget();
-    cluster.turn().await;
-    cluster.controller.stamp_all().await;
-    assert_eq!(cluster.server.writes(), [""; 0], "nothing changed");
-    cluster.gateway_settings("a: c");
-    cluster.turn().await;
-    cluster.controller.stamp_all().await;
-    assert_ne!(stamped(&cluster), before);
-}
-
-#[tokio::test]
 async fn a_status_says_how_many_pods_enforce_and_is_written_when_that_changes() {
     let mut cluster = Cluster::new().await;
     cluster.policy(&policy("a", &format!("podSelector: {{matchLabels: {{app: coder}}}}\n  {TUNNEL}")));

@@ -66,6 +66,7 @@ pub struct MarkedResult<'d> {
 pub struct Marks<'d> {
     marks: Vec<(Value<'d>, Mark)>,
     calls: Vec<MarkedCall<'d>>,
+    /// Hashed with a seed that is random for each request: who chooses ids cannot see which of them share a place.
     by_id: HashMap<Cow<'d, str>, CallNumber, RandomState>,
     results: Vec<MarkedResult<'d>>,
 }

@@ -64,8 +64,8 @@ impl Kinds {
     }
 }
 
-/// All patterns, compiled into one automaton: a line of which none says anything, as of nearly every line there is, is read
-/// once.
+/// All patterns, compiled into one automaton: a line without a prefix of which none says anything, as of nearly every line
+/// there is, is read once.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     /// Those of prefixes too.

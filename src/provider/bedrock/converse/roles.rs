@@ -3,7 +3,7 @@
 use crate::call::Role;
 use crate::provider::anthropic;
 use crate::provider::request::marks::{
-    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text,
+    CallNumber, Form, MarkedCall, Marks, entries, items, member, member_text, named,
 };
 use crate::wire::json::{Kind, Value};
 
@@ -34,7 +34,7 @@ fn message<'d>(message: Value<'d>, marks: &mut Marks<'d>) {
         Some(_) | None => Role::Other,
     };
     marks.set(message, role, Form::Name);
-    for (_, content) in entries(message).filter(|(key, _)| key == "content") {
+    for content in named(message, "content") {
         items(content).for_each(|block| self::block(block, role, marks));
     }
 }
@@ -52,7 +52,7 @@ fn block<'d>(block: Value<'d>, role: Role, marks: &mut Marks<'d>) {
             "toolAddition" => marks.set(value, Role::ToolDefinition, Form::Definition),
             "guardContent" | "searchResult" | "citationsContent" => {
                 marks.set(value, role, Form::Text);
-                for (_, image) in entries(value).filter(|(key, _)| key == "image") {
+                for image in named(value, "image") {
                     attachment(image, None, marks);
                 }
             }
@@ -87,7 +87,7 @@ fn call<'d>(call: Value<'d>, marks: &mut Marks<'d>) {
     let id = member_text(call, "toolUseId");
     let number = marks.call(MarkedCall { name, namespace: None, input, id });
     marks.set_of(call, (Role::ToolCall, Form::Name), number);
-    for (_, input) in entries(call).filter(|(key, _)| key == "input") {
+    for input in named(call, "input") {
         marks.set_of(input, (Role::ToolCall, Form::Text), number);
     }
 }
@@ -96,7 +96,7 @@ fn result<'d>(result: Value<'d>, marks: &mut Marks<'d>) {
     let call = marks.answers(result, "toolUseId");
     let is_error = member(result, "status").is_some_and(|status| status.says("error"));
     marks.set_of(result, (Role::ToolResult, Form::Name), call);
-    for (_, content) in entries(result).filter(|(key, _)| key == "content") {
+    for content in named(result, "content") {
         marks.set_of(content, (Role::ToolResult, Form::Text), call);
         marks.result(content, call, is_error);
         for (key, value) in items(content).flat_map(entries) {
