@@ -204,7 +204,8 @@ fn check_request(
     let edits = planned.edits;
     let changes: Vec<_> =
         edits.iter().filter_map(|edit| Some((edit.range.clone(), replacement(edit)?))).collect();
-    let sent = plan::apply(body, &changes);
+    let written: Vec<_> = changes.iter().map(|(range, left)| (range.clone(), &*left.json)).collect();
+    let sent = plan::apply(body, &written);
     let mut at = 0;
     let mut left = sent.as_slice();
     for (range, Replacement { text, json }) in &changes {
@@ -221,10 +222,10 @@ fn check_request(
     Some(sent)
 }
 
-fn replacement(edit: &PlannedEdit) -> Option<Replacement> {
-    match &edit.change {
-        PlannedChange::Cut { left, .. } => Some(left.clone()),
-        PlannedChange::Refer { reference } => Some(reference.clone()),
+fn replacement(edit: &PlannedEdit) -> Option<&Replacement> {
+    match &edit.text.change {
+        PlannedChange::Cut { left, .. } => Some(left),
+        PlannedChange::Refer { reference } => Some(reference),
         PlannedChange::Leave(_) => None,
     }
 }
