@@ -69,8 +69,8 @@ def cut(stage, step):
 
 
 def started(stage, step, pod):
-    """A pod that is started right after an upgrade: for a moment a replica of before may answer the webhook, and what it makes
-    is refused."""
+    """A pod that is started right after an upgrade, and Ready: for a moment a replica of before may answer the webhook, and what
+    it makes is refused."""
     if not becomes(lambda: stage.apply(pod)[0] == 0, PATIENCE):
         raise RuntimeError(f"after {PATIENCE} s: {stage.apply(pod)[1]}")
     made = stage.pod(pod["metadata"]["name"])

@@ -234,11 +234,10 @@ impl Controller {
             }
         }
         // A pod that could not be stamped waits too: kubelet refreshes it within 90 s anyway.
-        let is_changed = |had: &Option<String>, now| had.as_ref().is_some_and(|had| had != now);
-        let is_first = || {
-            is_changed(&pod.secrets_stamp, &stamp.secrets) || is_changed(&pod.settings_stamp, &stamp.settings)
-        };
-        let has_unreported = before.as_ref().map_or_else(is_first, |before| before.has_unreported);
+        let differs = |had: &Option<String>, now| had.as_ref().is_some_and(|had| had != now);
+        let has_changed =
+            || differs(&pod.secrets_stamp, &stamp.secrets) || differs(&pod.settings_stamp, &stamp.settings);
+        let has_unreported = before.as_ref().map_or_else(has_changed, |before| before.has_unreported);
         let times = before.map_or(1, |before| before.times + 1);
         let given = Given { stamp, at: Instant::now(), times, has_unreported };
         self.stamps.lock().given.insert(pod.uid.clone(), given);
@@ -349,50 +348,52 @@ mod tests {
         assert_eq!(admitted.stamp, Some(stamp(30)));
     }
 
-    /// How many pods are to be stamped after so long.
-    fn due(cluster: &Cluster, after: Duration) -> usize {
-        let Round { hurried, paced } =
-            cluster.controller.unstamped(&LastServed::default(), Instant::now() + after);
-        hurried.len() + paced.len()
+    /// The pods that are to be stamped after so long.
+    fn due(cluster: &Cluster, after: Duration) -> Vec<(Arc<Guarded>, RevisionStamp)> {
+        let now = Instant::now() + after;
+        let Round { hurried, paced } = cluster.controller.unstamped(&LastServed::default(), now);
+        hurried.into_iter().chain(paced).collect()
     }
 
     /// Stamps what is due after so long, and the watch sees it.
     async fn stamped(cluster: &mut Cluster, after: Duration) {
-        let Round { hurried, paced } =
-            cluster.controller.unstamped(&LastServed::default(), Instant::now() + after);
-        for (pod, stamp) in hurried.into_iter().chain(paced) {
+        for (pod, stamp) in due(cluster, after) {
             cluster.controller.stamp(pod, stamp).await;
         }
         cluster.pod_seen("one");
     }
 
-    #[tokio::test]
-    async fn changed_settings_are_stamped_and_again_since_nobody_reports_them() {
+    /// A cluster whose one pod has the stamp.
+    async fn stamped_cluster() -> Cluster {
         let mut cluster = Cluster::new().await;
         cluster.pod("one", &[]);
         cluster.turn().await;
         stamped(&mut cluster, Duration::ZERO).await;
-        assert_eq!(due(&cluster, 2 * ECHO), 0, "the pod has the stamp");
+        cluster
+    }
+
+    #[tokio::test]
+    async fn changed_settings_are_stamped_and_again_since_nobody_reports_them() {
+        let mut cluster = stamped_cluster().await;
+        assert_eq!(due(&cluster, 2 * ECHO).len(), 0, "the pod has the stamp");
         cluster.gateway_settings("a: c");
         cluster.turn().await;
-        assert_eq!(due(&cluster, Duration::ZERO), 1);
+        assert_eq!(due(&cluster, Duration::ZERO).len(), 1);
         stamped(&mut cluster, Duration::ZERO).await;
         for again in AGAIN {
-            assert_eq!((due(&cluster, again - Duration::from_secs(1)), due(&cluster, again)), (0, 1));
+            assert_eq!(due(&cluster, again - Duration::from_secs(1)).len(), 0);
+            assert_eq!(due(&cluster, again).len(), 1);
             stamped(&mut cluster, again).await;
         }
-        assert_eq!(due(&cluster, 2 * ECHO), 0);
+        assert_eq!(due(&cluster, 2 * ECHO).len(), 0);
     }
 
     #[tokio::test]
     async fn a_pod_whose_gateway_has_not_started_is_stamped_again() {
-        let mut cluster = Cluster::new().await;
-        cluster.pod("one", &[]);
-        cluster.turn().await;
-        stamped(&mut cluster, Duration::ZERO).await;
-        assert_eq!(due(&cluster, AGAIN[0]), 0, "a running one reports what it has");
+        let mut cluster = stamped_cluster().await;
+        assert_eq!(due(&cluster, AGAIN[0]).len(), 0, "a running one reports what it has");
         cluster.pod_is("one", "Pending");
-        assert_eq!(due(&cluster, AGAIN[0]), 1);
+        assert_eq!(due(&cluster, AGAIN[0]).len(), 1);
     }
 
     #[tokio::test]
