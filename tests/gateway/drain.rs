@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use super::{halting, halting_with, inspected};
+use super::{halting, halting_with, inspected, inspected_with};
 use crate::support::journal::poll;
 use crate::support::upstream::{Gate, Step};
 use crate::support::{Pki, Setup};
@@ -37,6 +37,30 @@ fn an_exchange_in_flight_is_finished_and_its_event_written() {
     assert_eq!(connection.read_chunk(), b"");
     assert_eq!(test.gateway.wait_for_exit().code(), Some(0));
     test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
+}
+
+/// What an agent sends while the gateway's own threads do not run yet, it has sent before the end began.
+#[test]
+fn requests_on_their_way_when_the_end_begins_are_answered() {
+    let mut test = inspected_with(|setup| setup.reverse("https://api.example.com"));
+    let get = "GET /echo HTTP/1.1\r\nHost: api.example.com\r\n\r\n";
+    let (mut used, fresh) = (test.gateway.reverse(), test.gateway.agent().tls("api.example.com"));
+    used.send(get);
+    assert_eq!(used.read_answer().status, 200);
+
+    test.gateway.pause();
+    let waiting: Vec<_> = (0..40).map(|_| test.gateway.reverse()).collect();
+    let mut connections: Vec<_> = [used, fresh].into_iter().chain(waiting).collect();
+    connections.iter_mut().for_each(|connection| connection.send(get));
+    test.gateway.signal("TERM");
+    test.gateway.signal("CONT");
+
+    for connection in &mut connections {
+        let answer = connection.read_answer();
+        assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{answer:?}");
+    }
+    assert_eq!(test.gateway.wait_for_exit().code(), Some(0));
+    assert_eq!(test.upstream.requests().len(), 43);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A running gateway: the built executable, its events, its log, its status and metrics, and its end.
 
+use std::fs::{self, DirEntry};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -64,7 +65,7 @@ impl Gateway {
             }
         });
         let readers = vec![events_reader, log_reader];
-        let in_force = std::fs::read_to_string(directory.path().join(POLICY)).unwrap_or_default();
+        let in_force = fs::read_to_string(directory.path().join(POLICY)).unwrap_or_default();
         let (listeners, in_force) = (Vec::new(), Mutex::new(in_force));
         let mut gateway = Self {
             child,
@@ -198,7 +199,7 @@ impl Gateway {
 
     /// The most memory that the process has held so far, in bytes (`VmHWM` of proc(5)).
     pub(crate) fn peak_memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
@@ -206,8 +207,8 @@ impl Gateway {
     /// Writes a file of its directory anew, whole.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let (written, target) = (self.path().join(format!("{name}.new")), self.path().join(name));
-        std::fs::write(&written, text).unwrap();
-        std::fs::rename(written, target).unwrap();
+        fs::write(&written, text).unwrap();
+        fs::rename(written, target).unwrap();
     }
 
     /// Replaces the policy, signals, and waits until a reload ended with `result` (`success` or `failure`), and until
@@ -236,6 +237,18 @@ impl Gateway {
         self.is_killed.fetch_or(name == "KILL", Ordering::Relaxed);
         let command = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+    }
+
+    /// Halts all its threads, until it is told to `CONT`.
+    pub(crate) fn pause(&self) {
+        self.signal("STOP");
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let halted = |task: std::io::Result<DirEntry>| {
+            // Behind the name, which is in parentheses: `man 5 proc_pid_stat`.
+            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
+            stat.rsplit_once(") ").unwrap().1.starts_with('T')
+        };
+        poll("the halt", || fs::read_dir(&tasks).unwrap().all(halted).then_some(()));
     }
 
     /// Asks it to stop and waits until it has.

@@ -1,5 +1,7 @@
 //! The listening sockets, and the handling of each connection.
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,32 +33,53 @@ pub(crate) enum Way {
     Reverse(OriginUrl),
 }
 
-/// Accepts until the process stops. `places` bounds the connections of all listeners together.
+/// How many connections the kernel holds until they are accepted: what [`TcpListener::bind`] asks for.
+const BACKLOG: usize = 1024;
+
+/// Accepts until the process stops, and then what had connected before. `places` bounds the connections of all listeners
+/// together.
 pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Way, places: Arc<Semaphore>) {
+    let entrance = Entrance { gateway, way, places };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = gateway.drain.stopping() => return,
+            () = entrance.gateway.drain.stopping() => break,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
+        match accepted {
+            Ok((stream, peer)) => entrance.admit(stream, peer),
             Err(error) => {
                 // Out of descriptors, mostly: those in use have to end first.
                 tracing::error!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
             }
-        };
-        if matches!(way, Way::Transparent) && transparent::is_canary(&gateway, &stream, peer) {
-            continue;
         }
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+    }
+    if let Err(error) = entrance.admit_waiting(listener) {
+        tracing::warn!(%error, "connections that waited for a listener when it closed were reset");
+    }
+}
+
+/// One listener's way in.
+struct Entrance {
+    gateway: Arc<Gateway>,
+    way: Way,
+    places: Arc<Semaphore>,
+}
+
+impl Entrance {
+    /// Serves a connection in a task of its own, where there is a place for it.
+    fn admit(&self, stream: TcpStream, peer: SocketAddr) {
+        let Self { gateway, way, places } = self;
+        if matches!(way, Way::Transparent) && transparent::is_canary(gateway, &stream, peer) {
+            return;
+        }
+        let Ok(place) = Arc::clone(places).try_acquire_owned() else {
             gateway.metrics.limit_reached(Limit::Connections);
             gateway.metrics.connection_closed(Closed::Limit);
-            continue;
+            return;
         };
         tune(&stream);
-        let serving = connection(Arc::clone(&gateway), way.clone(), stream);
+        let serving = connection(Arc::clone(gateway), way.clone(), stream);
         let drain = gateway.drain.clone();
         gateway.drain.spawn(async move {
             tokio::select! {
@@ -65,6 +88,23 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
             }
             drop(place);
         });
+    }
+
+    /// Admits what the kernel has connected already, and closes the listener: its close resets what is left.
+    fn admit_waiting(&self, listener: TcpListener) -> io::Result<()> {
+        let listener = listener.into_std()?;
+        // Bounded, since agents go on to connect; Linux holds one more than it is asked for.
+        for _ in 0..=BACKLOG {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    stream.set_nonblocking(true)?;
+                    self.admit(TcpStream::from_std(stream)?, peer);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -110,4 +150,39 @@ pub(crate) fn reset(stream: TcpStream) {
     // Where it cannot be set, the close that follows is an ordinary one.
     let _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO));
     drop(stream);
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::name::host::Host;
+    use crate::proxy::testing;
+
+    /// Tasks run in turn here: no connection is accepted before the end has begun.
+    #[tokio::test]
+    async fn what_was_sent_before_the_end_began_is_answered() {
+        let gateway = testing::gateway("destinations: []");
+        let host = Host::parse("api.example.com").unwrap();
+        let upstream = OriginUrl { secure: true, host, port: 443 };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut agents = Vec::new();
+        for _ in 0..40 {
+            let mut agent = TcpStream::connect(address).await.unwrap();
+            agent.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+            agents.push(agent);
+        }
+
+        let places = Arc::new(Semaphore::new(100));
+        gateway.drain.spawn(accept(Arc::clone(&gateway), listener, Way::Reverse(upstream), places));
+        assert!(gateway.drain.shut_down(Duration::from_secs(20)).await);
+
+        for mut agent in agents {
+            let mut answer = String::new();
+            agent.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+        }
+    }
 }

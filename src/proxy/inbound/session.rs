@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -94,6 +95,11 @@ impl Activity {
 
     pub(crate) fn is_busy(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) > 0
+    }
+
+    /// Resolves once an exchange is in progress. Begun by an HTTP/1 connection, it is seen when that has been polled.
+    async fn busy(&self) {
+        std::future::poll_fn(|_| if self.is_busy() { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// Notes that bytes were sent or received.
@@ -295,6 +301,10 @@ where
     to_its_end(&session, settings, connection, http2::Connection::graceful_shutdown).await
 }
 
+/// How long a connection that has no exchange when the process stops is still read: hyper would close it without a look
+/// at the request that may have arrived, and its agent would not know whether that was acted on.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
+
 /// Drives a connection: it is told to end when it is idle or the process stops, and dropped where it does not, or where
 /// nothing moves in the middle of an exchange. Answers why it ended.
 async fn to_its_end<C>(
@@ -317,6 +327,14 @@ where
     };
     if closed == Closed::StreamIdle {
         return closed;
+    }
+    if closed == Closed::Draining {
+        tokio::select! {
+            biased;
+            result = connection.as_mut() => return session.why(result.is_err()),
+            () = activity.busy() => {}
+            () = tokio::time::sleep(ON_ITS_WAY) => {}
+        }
     }
     tell(connection.as_mut());
     activity.moved();
