@@ -311,6 +311,20 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Where neither the command nor its arguments are described, clap takes the words of a group of options.
+    #[test]
+    fn every_command_says_what_it_does() {
+        fn check(command: &clap::Command) {
+            for command in command.get_subcommands() {
+                let about = command.get_about().unwrap_or_default().to_string();
+                let verb = about.split(' ').next().unwrap_or_default();
+                assert!(verb.ends_with('s'), "{}: {about:?}", command.get_name());
+                check(command);
+            }
+        }
+        check(&Cli::command());
+    }
+
     #[test]
     fn the_command_of_run_keeps_its_own_flags() {
         for line in [

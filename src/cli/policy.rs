@@ -69,11 +69,7 @@ pub struct PolicyListArgs {
     pub pod: PodArgs,
 }
 
-/// Says why each rule does or does not apply to one tool call or request, and what is decided.
-///
-/// The question is JSON or YAML, an event or as little as {"toolCall": {"name", "input"}} or
-/// {"destination": {"host", "port"}, "http": {"method", "path"}} (docs/policy.md). The exit status is 0 whatever is
-/// decided.
+/// Arguments of `postern policy test`.
 #[derive(Debug, Args)]
 pub struct PolicyTestArgs {
     /// Files of PolicyTest documents.
@@ -131,6 +127,11 @@ pub enum FailOn {
     Any,
 }
 
+/// Says why each rule does or does not apply to one tool call or request, and what is decided.
+///
+/// The question is JSON or YAML, an event or as little as {"toolCall": {"name", "input"}} or
+/// {"destination": {"host", "port"}, "http": {"method", "path"}} (docs/policy.md). The exit status is 0 whatever is
+/// decided.
 #[derive(Debug, Args)]
 pub struct PolicyExplainArgs {
     /// A policy file or a directory of them; may be repeated, all are one policy.

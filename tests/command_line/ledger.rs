@@ -117,6 +117,24 @@ fn an_event_is_shown_with_those_of_its_exchange_from_whichever_run() {
 }
 
 #[test]
+fn an_event_of_standard_input_is_shown_and_the_copy_of_it_is_not_named() {
+    let place = place();
+    let show = |id: &str| {
+        let events = std::fs::File::open(place.path().join("mixed.jsonl")).unwrap();
+        place.start(&["ledger", "show", "--ledger", "-", id], &[], events.into())
+    };
+    let run = place.run(&["ledger", "query", "-o", "json"]).stdout;
+    place.write("mixed.jsonl", &format!("a line of a log\n{run}"));
+    let said = show(&id(2));
+    assert!(said.stdout.contains("  decision.rule              agents/coders/no-rm\n"), "{said:?}");
+    assert_eq!(
+        said.stderr,
+        "postern: standard input: 1 line is no event, or too long, and was passed over\n"
+    );
+    assert!(show(&id(77)).stderr.contains("in standard input"));
+}
+
+#[test]
 fn an_event_is_written_as_a_test_that_its_policy_passes_and_another_does_not() {
     let place = Place::new();
     let input = r#"{"command": "rm -rf /"}"#;

@@ -38,7 +38,7 @@ pub(in crate::command) fn find(id: &str, ledger: Option<&Path>) -> anyhow::Resul
     let places: Vec<Vec<PathBuf>> = match ledger {
         Some(path) if reader::is_standard_input(path) => {
             let place = PrivateDirectory::make()?;
-            let file = place.path().join("events.jsonl");
+            let file = place.path().join(reader::COPY_OF_INPUT);
             io::copy(&mut io::Read::take(io::stdin(), MOST_SPOOLED), &mut File::create(&file)?)
                 .context("standard input cannot be read")?;
             spool = Some(place);
@@ -49,7 +49,7 @@ pub(in crate::command) fn find(id: &str, ledger: Option<&Path>) -> anyhow::Resul
     };
     match (find_in(places, id)?, ledger) {
         (Some(found), _) => Ok(FoundEvent { _spool: spool, ..found }),
-        (None, Some(path)) => bail!("no event {id} in {}", path.display()),
+        (None, Some(path)) => bail!("no event {id} in {}", reader::shown(path)),
         (None, None) => {
             bail!("no event {id} in any run of yours; --ledger names another file, directory, or `-`")
         }

@@ -307,9 +307,7 @@ impl LedgerReader {
                 Box::new(Unpacked::new(file))
             }
         };
-        let name =
-            if is_standard_input(&path) { "standard input".to_owned() } else { path.display().to_string() };
-        self.files.push(SkippedLines { name, is_store, ..SkippedLines::default() });
+        self.files.push(SkippedLines { name: shown(&path), is_store, ..SkippedLines::default() });
         self.current = Some(EventLines::new(reader));
         Ok(true)
     }
@@ -317,6 +315,18 @@ impl LedgerReader {
 
 pub(super) fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// The name of a file that holds a copy of standard input.
+pub(super) const COPY_OF_INPUT: &str = "standard input";
+
+/// What a file is called where people read of it: a copy of standard input as what it is.
+pub(super) fn shown(path: &Path) -> String {
+    if is_standard_input(path) || path.ends_with(COPY_OF_INPUT) {
+        COPY_OF_INPUT.to_owned()
+    } else {
+        path.display().to_string()
+    }
 }
 
 /// Lists the files of every run, the newest first.

@@ -35,6 +35,18 @@ fn good_policies_are_counted_with_their_revision() {
 }
 
 #[test]
+fn the_first_policy_of_the_documents_is_checked_as_they_say() {
+    let page = include_str!("../../../docs/operating.md").replace("\n   ", "\n");
+    let (_, rest) = page.split_once("The policy, as `policy.yaml`:\n\n```yaml\n").unwrap();
+    let (policy, rest) = rest.split_once("```").unwrap();
+    let (_, rest) = rest.split_once("$ postern policy check policy.yaml\n").unwrap();
+    let (expected, _) = rest.split_once("$ ").unwrap();
+    let place = Place::new();
+    place.write("policy.yaml", policy);
+    assert_eq!(place.run(&["policy", "check", "policy.yaml"]).stdout, expected);
+}
+
+#[test]
 fn what_rules_about_directories_do_not_judge_is_said() {
     let place = Place::new();
     let stay = "  tools:\n    - {name: stay, kind: Write, action: Deny, \
