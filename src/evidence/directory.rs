@@ -119,10 +119,13 @@ impl Directory {
             made => made?,
         });
         fs::flock(&file, FlockOperation::LockExclusive)?;
-        // The process's mask may have taken rights away.
-        fs::fchmod(&file, READ_ONLY)?;
         file.write_all(text.as_bytes())?;
-        let seen = seen(&fs::fstat(&file)?).ok_or_else(|| io::Error::other("what was written is no file"))?;
+        let stat = fs::fstat(&file)?;
+        // The process's mask may have taken rights away.
+        if Mode::from_raw_mode(stat.st_mode) != READ_ONLY {
+            fs::fchmod(&file, READ_ONLY)?;
+        }
+        let seen = seen(&stat).ok_or_else(|| io::Error::other("what was written is no file"))?;
         Ok((file, seen))
     }
 

@@ -1,7 +1,9 @@
 //! Knows which texts are kept, how large they are and when each was last touched; says which have to go. Pure.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
+
+use foldhash::quality::RandomState;
 
 use crate::tool_output::evidence_id::EvidenceId;
 
@@ -27,7 +29,7 @@ pub(super) struct Retention {
 pub(super) struct Entry {
     /// The file's length in bytes.
     pub(super) length: u64,
-    /// When a request last carried the text.
+    /// When a request last carried the text, to a minute: after [`TRUSTED`] it is looked at again, and touched.
     pub(super) touched: SystemTime,
     /// The last look at the file; none where it was written before this process started.
     pub(super) looked: Option<Look>,
@@ -41,10 +43,13 @@ pub(super) struct Look {
     pub(super) modified: SystemTime,
 }
 
+/// Texts that stay whatever else goes.
+pub(super) type Needed = HashSet<EvidenceId, RandomState>;
+
 /// All files of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    entries: HashMap<EvidenceId, Entry>,
+    entries: HashMap<EvidenceId, Entry, RandomState>,
     by_age: BTreeSet<(SystemTime, EvidenceId)>,
     bytes: u64,
 }
@@ -74,16 +79,13 @@ impl Index {
         }
     }
 
-    /// Notes that a request carries the text of this length. Returns whether its file is known to be there: it was looked
-    /// at within the last minute.
-    pub(super) fn touch(&mut self, id: EvidenceId, length: u64, now: (Instant, SystemTime)) -> bool {
-        let Some(entry) = self.entry(id) else { return false };
-        let is_there = entry.length == length
-            && entry.looked.is_some_and(|look| now.0.saturating_duration_since(look.at) < TRUSTED);
-        if is_there {
-            self.put(id, Entry { touched: now.1, ..entry });
-        }
-        is_there
+    /// Whether the file of a text of this length is known to be there: it was looked at within the last minute. Nothing is
+    /// noted, since a conversation carries all of its texts with every turn.
+    pub(super) fn is_there(&self, id: EvidenceId, length: u64, now: Instant) -> bool {
+        self.entries.get(&id).is_some_and(|entry| {
+            entry.length == length
+                && entry.looked.is_some_and(|look| now.saturating_duration_since(look.at) < TRUSTED)
+        })
     }
 
     /// The files that have to go before one of this length is there: those that were touched longest ago, but none of
@@ -92,7 +94,7 @@ impl Index {
         &self,
         id: EvidenceId,
         length: u64,
-        needed: &[EvidenceId],
+        needed: &Needed,
         max_bytes: u64,
     ) -> Option<Vec<EvidenceId>> {
         let before = self.entry(id);
@@ -169,14 +171,24 @@ mod tests {
     #[test]
     fn the_least_recently_touched_go_first_and_what_is_needed_stays() {
         let mut index = three();
-        let room = |index: &Index, needed: &[EvidenceId]| index.room_for(id(9), 1, needed, 3 * BLOCK);
+        let room = |index: &Index, needed: &[EvidenceId]| {
+            index.room_for(id(9), 1, &needed.iter().copied().collect(), 3 * BLOCK)
+        };
         assert_eq!(room(&index, &[]), Some(vec![id(1)]));
         assert_eq!(room(&index, &[id(1)]), Some(vec![id(2)]));
         assert_eq!(room(&index, &[id(1), id(2), id(3)]), None, "nothing may go");
         index.put(id(1), Entry { length: 10, touched: at(9), looked: None });
         assert_eq!(room(&index, &[]), Some(vec![id(2)]));
-        assert_eq!(index.room_for(id(1), 1, &[], 3 * BLOCK), Some(Vec::new()), "it is there already");
-        assert_eq!(index.room_for(id(9), 4 * BLOCK, &[], 3 * BLOCK), None, "more than there may be");
+        assert_eq!(
+            index.room_for(id(1), 1, &Needed::default(), 3 * BLOCK),
+            Some(Vec::new()),
+            "it is there already"
+        );
+        assert_eq!(
+            index.room_for(id(9), 4 * BLOCK, &Needed::default(), 3 * BLOCK),
+            None,
+            "more than there may be"
+        );
     }
 
     #[test]
@@ -195,15 +207,13 @@ mod tests {
     #[test]
     fn a_file_is_taken_to_be_there_for_a_minute_after_a_look() {
         let (mut index, now) = (three(), Instant::now());
-        let mut touched =
-            |id, length, after| index.touch(id, length, (now + Duration::from_secs(after), at(100 + after)));
-        assert!(!touched(id(1), 10, 0), "nobody has looked");
-        assert!(!touched(id(8), 10, 0), "it is not there");
+        let is_there = |index: &Index, name, length, after| {
+            index.is_there(id(name), length, now + Duration::from_secs(after))
+        };
+        assert!(!is_there(&index, 1, 10, 0), "nobody has looked");
+        assert!(!is_there(&index, 8, 10, 0), "it is not there");
         let looked = Some(Look { at: now, modified: at(1) });
         index.put(id(1), Entry { length: 10, touched: at(1), looked });
-        let mut touched =
-            |length, after| index.touch(id(1), length, (now + Duration::from_secs(after), at(100 + after)));
-        assert!(touched(10, 59) && !touched(11, 59) && !touched(10, 60));
-        assert_eq!(index.entry(id(1)).unwrap().touched, at(159));
+        assert!(is_there(&index, 1, 10, 59) && !is_there(&index, 1, 11, 59) && !is_there(&index, 1, 10, 60));
     }
 }

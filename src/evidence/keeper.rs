@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 
 use super::directory::{Directory, Seen};
-use super::index::{Entry, Index, Look, Retention};
+use super::index::{Entry, Index, Look, Needed, Retention};
 use super::{MOST_TEXT, NotKept};
 use crate::telemetry::Metrics;
 use crate::tool_output::evidence_id::EvidenceId;
@@ -46,10 +46,17 @@ pub(super) struct Job {
 }
 
 pub(super) enum Work {
-    Keep(Vec<(EvidenceId, Arc<str>)>, oneshot::Sender<Vec<Result<(), NotKept>>>),
+    Keep(CarriedTexts, oneshot::Sender<Vec<Result<(), NotKept>>>),
     Read(EvidenceId, oneshot::Sender<Option<Arc<str>>>),
     /// Reads the directory, where that was not done yet.
     List(oneshot::Sender<()>),
+}
+
+/// What one request carries.
+pub(super) struct CarriedTexts {
+    /// Of which no file is known.
+    pub(super) missing: Vec<(EvidenceId, Arc<str>)>,
+    pub(super) all: Needed,
 }
 
 struct Counted(Arc<Backlog>, usize);
@@ -57,7 +64,7 @@ struct Counted(Arc<Backlog>, usize);
 impl Job {
     pub(super) fn new(work: Work, backlog: &Arc<Backlog>) -> Self {
         let bytes = match &work {
-            Work::Keep(texts, _) => texts.iter().map(|(_, text)| text.len()).sum(),
+            Work::Keep(carried, _) => carried.missing.iter().map(|(_, text)| text.len()).sum(),
             Work::Read(..) | Work::List(_) => 0,
         };
         backlog.jobs.fetch_add(1, Ordering::AcqRel);
@@ -104,11 +111,11 @@ impl Keeper {
         let Job { work, _counted: counted } = job;
         match work {
             Work::Keep(_, reply) if reply.is_closed() => drop(counted),
-            Work::Keep(texts, reply) => {
-                let outcomes = self.keep(&texts);
+            Work::Keep(carried, reply) => {
+                let outcomes = self.keep(&carried);
                 self.count();
                 // Before the answer, so that whoever has it finds room.
-                drop((texts, counted));
+                drop((carried, counted));
                 // Who asked may have stopped waiting.
                 let _ = reply.send(outcomes);
             }
@@ -143,23 +150,22 @@ impl Keeper {
         Ok(directory)
     }
 
-    fn keep(&mut self, texts: &[(EvidenceId, Arc<str>)]) -> Vec<Result<(), NotKept>> {
+    fn keep(&mut self, CarriedTexts { missing, all }: &CarriedTexts) -> Vec<Result<(), NotKept>> {
         let directory = match self.open() {
             Ok(directory) => directory,
             Err(error) => {
                 self.note(Some(&error));
-                return texts.iter().map(|_| Err(reason(&error))).collect();
+                return missing.iter().map(|_| Err(reason(&error))).collect();
             }
         };
-        let needed: Vec<EvidenceId> = texts.iter().map(|(id, _)| *id).collect();
-        texts.iter().map(|(id, text)| self.keep_one(&directory, (*id, text), &needed)).collect()
+        missing.iter().map(|(id, text)| self.keep_one(&directory, (*id, text), all)).collect()
     }
 
     fn keep_one(
         &mut self,
         directory: &Directory,
         (id, text): (EvidenceId, &str),
-        needed: &[EvidenceId],
+        needed: &Needed,
     ) -> Result<(), NotKept> {
         let length = text.len() as u64;
         let (before, gone) = {
@@ -172,7 +178,11 @@ impl Keeper {
         };
         let now = SystemTime::now();
         let written = self.remove(directory, &gone).and_then(|()| {
-            let seen = if holds(directory, id, text, before)? { directory.touch(id, now)? } else { None };
+            let seen = match before {
+                Some(before) if holds(directory, id, text, before)? => directory.touch(id, now)?,
+                // What another process has meanwhile written there is the same.
+                Some(_) | None => None,
+            };
             seen.map_or_else(|| directory.write(id, text), Ok)
         });
         self.note(written.as_ref().err());
@@ -244,11 +254,10 @@ impl Keeper {
 }
 
 /// Whether the file holds the text. It is read unless it is known that nobody has written it since it last did.
-fn holds(directory: &Directory, id: EvidenceId, text: &str, before: Option<Entry>) -> io::Result<bool> {
+fn holds(directory: &Directory, id: EvidenceId, text: &str, before: Entry) -> io::Result<bool> {
     let length = text.len() as u64;
     let Some(seen) = directory.look(id)?.filter(|seen| seen.length == length) else { return Ok(false) };
-    let look = before.and_then(|before| before.looked);
-    if look.is_some_and(|look| look.modified == seen.modified) {
+    if before.looked.is_some_and(|look| look.modified == seen.modified) {
         return Ok(true);
     }
     Ok(directory.read(id, length)?.is_some_and(|bytes| bytes == text.as_bytes()))

@@ -1,4 +1,4 @@
-//! KEEPS the texts that are cut out of requests, a file each, so that the agent can read all of what it was shown a part of.
+//! Keeps the texts that are cut out of requests, a file each, so that the agent can read all of what it was shown a part of.
 
 mod directory;
 mod index;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use memchr::memmem::Finder;
 use tokio::sync::oneshot;
 
 use self::index::{Index, Retention};
-use self::keeper::{Backlog, Job, Keeper, Shared, Work, lock};
+use self::keeper::{Backlog, CarriedTexts, Job, Keeper, Shared, Work, lock};
 use self::refused::Refused;
 use crate::name::gateway;
 use crate::telemetry::Metrics;
@@ -155,36 +155,45 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be
-    /// kept is not kept later either: it was sent uncut, and has to stay as it was sent. Waits 2 seconds at most.
-    pub async fn keep(&self, texts: &[(EvidenceId, &Arc<str>)]) -> Vec<Result<(), NotKept>> {
-        let now = (Instant::now(), SystemTime::now());
+    /// Keeps these texts together, each under its name ([`EvidenceId::of`]); what is there already is touched, once a minute.
+    /// A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was sent. Begins at
+    /// once, and what is returned waits for the end, 2 seconds at most.
+    pub fn keep(
+        &self,
+        texts: &[(EvidenceId, &Arc<str>)],
+    ) -> impl Future<Output = Vec<Result<(), NotKept>>> + use<'_> {
+        let now = Instant::now();
         let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());
-        let (mut asked, mut places) = (Vec::new(), Vec::new());
-        for (place, (id, text)) in texts.iter().enumerate() {
-            let id = *id;
-            let refused = lock(&self.store.refused).reason(id);
-            if refused.is_none() && !lock(&self.store.shared).index.touch(id, text.len() as u64, now) {
-                asked.push((id, Arc::clone(text)));
-                places.push(place);
-            }
-            outcomes.push(refused.map_or(Ok(()), Err));
-        }
-        if asked.is_empty() {
-            return outcomes;
-        }
-        let ids: Vec<EvidenceId> = asked.iter().map(|(id, _)| *id).collect();
-        let written = match self.store.ask(|reply| Work::Keep(asked, reply)).await {
-            Ok(written) => written,
-            Err(why) => vec![Err(why); ids.len()],
-        };
-        for ((place, id), written) in places.into_iter().zip(ids).zip(written) {
-            if let (Err(why), Some(outcome)) = (written, outcomes.get_mut(place)) {
-                lock(&self.store.refused).add(id, why);
-                *outcome = Err(why);
+        let (mut missing, mut places) = (Vec::new(), Vec::new());
+        {
+            let (refused, shared) = (lock(&self.store.refused), lock(&self.store.shared));
+            for (place, (id, text)) in texts.iter().enumerate() {
+                let refused = refused.reason(*id);
+                if refused.is_none() && !shared.index.is_there(*id, text.len() as u64, now) {
+                    missing.push((*id, Arc::clone(text)));
+                    places.push((place, *id));
+                }
+                outcomes.push(refused.map_or(Ok(()), Err));
             }
         }
-        outcomes
+        let begun = (!missing.is_empty()).then(|| {
+            let all = texts.iter().map(|(id, _)| *id).collect();
+            self.store.begin(|reply| Work::Keep(CarriedTexts { missing, all }, reply))
+        });
+        async move {
+            let Some(begun) = begun else { return outcomes };
+            let written = match self.store.end(begun).await {
+                Ok(written) => written,
+                Err(why) => vec![Err(why); places.len()],
+            };
+            for ((place, id), written) in places.into_iter().zip(written) {
+                if let (Err(why), Some(outcome)) = (written, outcomes.get_mut(place)) {
+                    lock(&self.store.refused).add(id, why);
+                    *outcome = Err(why);
+                }
+            }
+            outcomes
+        }
     }
 
     /// Where the agent reads a text: a file, or the gateway's own address.
@@ -232,9 +241,17 @@ impl Evidence {
     }
 }
 
+/// A task that the thread was given, or why it was not.
+type Begun<T> = Result<oneshot::Receiver<T>, NotKept>;
+
 impl Store {
-    /// Has the thread do something. While a disk hangs one request waits for it, and the others are told at once.
+    /// Has the thread do something, and waits for it.
     async fn ask<T>(&self, work: impl FnOnce(oneshot::Sender<T>) -> Work) -> Result<T, NotKept> {
+        self.end(self.begin(work)).await
+    }
+
+    /// Has the thread do something. While a disk hangs one request waits for it, and the others are told at once.
+    fn begin<T>(&self, work: impl FnOnce(oneshot::Sender<T>) -> Work) -> Begun<T> {
         let waiting = self.backlog.jobs.load(Ordering::Acquire);
         if waiting == 0 {
             self.is_late.store(false, Ordering::Release);
@@ -247,7 +264,12 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         let job = Job::new(work(reply), &self.backlog);
         self.jobs.try_send(job).map_err(|_| NotKept::Busy)?;
-        match tokio::time::timeout(PATIENCE, answer).await {
+        Ok(answer)
+    }
+
+    /// Waits for what was begun.
+    async fn end<T>(&self, begun: Begun<T>) -> Result<T, NotKept> {
+        match tokio::time::timeout(PATIENCE, begun?).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(NotKept::WriteFailed),
             Err(_) => {

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use foldhash::quality::RandomState;
+
 use super::NotKept;
 use crate::tool_output::evidence_id::EvidenceId;
 
@@ -11,7 +13,7 @@ const MOST: usize = 65_536;
 /// The texts, each with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
-    reasons: HashMap<EvidenceId, NotKept>,
+    reasons: HashMap<EvidenceId, NotKept, RandomState>,
     order: VecDeque<EvidenceId>,
 }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::mpsc::Receiver;
+use std::time::SystemTime;
 
 use tempfile::TempDir;
 
@@ -238,14 +239,17 @@ async fn the_oldest_goes() {
     let place = place();
     let small = EvidenceTerms { max_bytes: 3 * 4_096, ..terms(place.path()) };
     let evidence = Evidence::open(&small, Arc::new(Metrics::new().unwrap())).unwrap();
-    for text in ["1", "2", "3", "1", "4"] {
+    for text in ["1", "2", "3"] {
         assert_eq!(keep(&evidence, &[text]).await, [Ok(())], "{text}");
     }
+    assert_eq!(keep(&evidence, &["1", "4"]).await, [Ok(()), Ok(())]);
     let there = |text| file(place.path(), text).exists();
     assert!(there("1") && !there("2") && there("3") && there("4"));
     let outcomes = keep(&evidence, &["5", "6", "7", "8"]).await;
     assert_eq!(outcomes, [Ok(()), Ok(()), Ok(()), Err(NotKept::Full)]);
     assert!(there("5") && there("6") && there("7"), "what a request names is there together");
+    let outcomes = keep(&evidence, &["5", "6", "7", "9"]).await;
+    assert_eq!(outcomes, [Ok(()), Ok(()), Ok(()), Err(NotKept::Full)], "also what was there before");
     let long = "x".repeat(3 * 4_096 + 1);
     assert_eq!(keep(&evidence, &[&long]).await, [Err(NotKept::TooLarge)]);
     assert_eq!(lock(&evidence.store.shared).index.bytes(), 3 * 4_096);
@@ -294,8 +298,8 @@ async fn while_a_disk_hangs_one_request_waits_and_the_others_go_on_at_once() {
 
     drop(queue.recv().unwrap());
     let (outcome, ()) = tokio::join!(keep(&evidence, &["a", "c"]), async {
-        let Ok(Job { work: Work::Keep(texts, reply), .. }) = queue.recv() else { panic!("no text came") };
-        assert_eq!(texts.len(), 1, "what was late stays out");
+        let Ok(Job { work: Work::Keep(carried, reply), .. }) = queue.recv() else { panic!("no text came") };
+        assert_eq!(carried.missing.len(), 1, "what was late stays out");
         reply.send(vec![Ok(())]).unwrap();
     });
     assert_eq!(outcome, [Err(NotKept::Late), Ok(())]);

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::units::{lines, number, size};
+use super::units::{lines, number, size, split};
 use super::{Amount, Compress, diagnostics};
 
 /// How every line of the gateway's begins.
@@ -80,7 +80,7 @@ impl<'t> Cut<'t> {
         let middle = self.text.get(self.middle.clone()).unwrap_or_default();
         // The rest of a line that is shown in part is none.
         let skipped = usize::from(starts_in_part);
-        let lines: Vec<&str> = middle.lines().skip(skipped).collect();
+        let lines: Vec<&str> = split(middle).skip(skipped).collect();
         let selected = if most == 0 { Vec::new() } else { diagnostics::select(lines.iter().copied(), most) };
         let shown =
             selected.into_iter().filter_map(|at| Some((lines_before + skipped + at + 1, *lines.get(at)?)));

@@ -14,9 +14,13 @@ pub struct EvidenceId([u8; BYTES]);
 impl EvidenceId {
     /// The name of this text.
     pub fn of(text: &str) -> Self {
+        Self::of_digest(&digest::sha256_of(&[text.as_bytes()]))
+    }
+
+    /// The name of the text with this SHA-256.
+    pub fn of_digest(digest: &[u8; 32]) -> Self {
         let mut id = [0; BYTES];
-        let digest = digest::sha256_of(&[text.as_bytes()]);
-        id.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
+        id.iter_mut().zip(digest).for_each(|(to, from)| *to = *from);
         Self(id)
     }
 

@@ -12,6 +12,7 @@ use super::evidence_id::EvidenceId;
 use super::known::{KnownCuts, OfText};
 use super::request::Places;
 use super::{Compress, Repeats, Shortening};
+use crate::digest::sha256_of;
 use crate::wire::json::Value;
 
 /// A text of a tool's result in a request.
@@ -47,8 +48,8 @@ pub struct PlannedText {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum PlannedChange {
-    /// Only once all of the text is kept elsewhere, under this name.
-    Cut { left: Replacement, note: CutNote, id: EvidenceId },
+    /// Only once all of the text, of which this is the SHA-256, is kept elsewhere.
+    Cut { left: Replacement, note: CutNote, sha256: [u8; 32] },
     /// It stands above.
     Refer { reference: Replacement },
     /// It is long, and stays for this reason.
@@ -70,10 +71,20 @@ impl From<String> for Replacement {
 }
 
 impl PlannedEdit {
+    /// What it replaces and by what, as JSON writes it.
+    pub fn change(&self) -> Option<Change<'_>> {
+        match &self.text.change {
+            PlannedChange::Cut { left: by, .. } | PlannedChange::Refer { reference: by } => {
+                Some((self.range.clone(), &by.json))
+            }
+            PlannedChange::Leave(_) => None,
+        }
+    }
+
     /// The text with its name, where it is to be cut.
     pub fn cut_text(&self) -> Option<(EvidenceId, &Arc<str>)> {
-        match self.text.change {
-            PlannedChange::Cut { id, .. } => Some((id, &self.text.before)),
+        match &self.text.change {
+            PlannedChange::Cut { sha256, .. } => Some((EvidenceId::of_digest(sha256), &self.text.before)),
             PlannedChange::Refer { .. } | PlannedChange::Leave(_) => None,
         }
     }
@@ -150,10 +161,11 @@ impl Plan<'_> {
         let change = if is_cut_by_agent(&text) {
             PlannedChange::Leave(CUT_BY_AGENT)
         } else {
-            let id = EvidenceId::of(&text);
-            let place = self.places.map(|places| places.place(id)).unwrap_or_default();
+            let sha256 = sha256_of(&[text.as_bytes()]);
+            let place = |places: &dyn Places| places.place(EvidenceId::of_digest(&sha256));
+            let place = self.places.map(place).unwrap_or_default();
             match cut.write(&place) {
-                Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note(), id },
+                Some(left) => PlannedChange::Cut { left: left.into(), note: cut.note(), sha256 },
                 None => PlannedChange::Leave(LITTLE_GAIN),
             }
         };
@@ -175,9 +187,14 @@ fn called(name: &str, id: &str) -> Option<String> {
     (is_plain(name) && is_plain(id) && called.len() + 40 <= LONGEST_REFERENCE).then_some(called)
 }
 
-/// Replaces strings of a document by others, as JSON writes them; `changes` are in its order and do not overlap.
-pub fn apply(body: &[u8], changes: &[(Range<usize>, &str)]) -> Vec<u8> {
-    let mut edited = Vec::with_capacity(body.len());
+/// A JSON string of a document, and the one that takes its place.
+pub type Change<'a> = (Range<usize>, &'a str);
+
+/// Makes changes, which are in the order of the document and do not overlap.
+pub fn apply(body: &[u8], changes: &[Change<'_>]) -> Vec<u8> {
+    let (gone, come) =
+        changes.iter().fold((0, 0), |(gone, come), (range, json)| (gone + range.len(), come + json.len()));
+    let mut edited = Vec::with_capacity(body.len().saturating_sub(gone) + come);
     let mut copied = 0;
     for (range, json) in changes {
         edited.extend_from_slice(body.get(copied..range.start).unwrap_or_default());
@@ -249,17 +266,7 @@ mod tests {
         let edits = plan("PLACE");
         assert!(!format!("{edits:?}").contains("ELSEWHERE"), "what is remembered changes nothing");
         assert_eq!(plan("ELSEWHERE"), elsewhere);
-        let changes: Vec<_> = edits
-            .iter()
-            .filter_map(|edit| {
-                let left = match &edit.text.change {
-                    PlannedChange::Cut { left, .. } => left,
-                    PlannedChange::Refer { reference } => reference,
-                    PlannedChange::Leave(_) => return None,
-                };
-                Some((edit.range.clone(), &*left.json))
-            })
-            .collect();
+        let changes: Vec<_> = edits.iter().filter_map(PlannedEdit::change).collect();
         serde_json::from_slice(&apply(body.as_bytes(), &changes)).unwrap()
     }
 

@@ -6,6 +6,22 @@ pub(super) fn lines(text: &str) -> usize {
     breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
+/// The lines of a text without their breaks, as [`str::lines`] has them.
+pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut breaks = memchr::memchr_iter(b'\n', text.as_bytes());
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let to = match breaks.next() {
+            Some(to) => to,
+            None if from < text.len() => text.len(),
+            None => return None,
+        };
+        let line = text.get(from..to)?;
+        from = to + 1;
+        Some(if to < text.len() { line.strip_suffix('\r').unwrap_or(line) } else { line })
+    })
+}
+
 /// Whether a text has more lines than this; the rest is not read.
 pub(super) fn has_more_lines(text: &str, most: usize) -> bool {
     match memchr::memchr_iter(b'\n', text.as_bytes()).nth(most.saturating_sub(1)) {
@@ -49,6 +65,25 @@ mod tests {
             for most in 0..5 {
                 assert_eq!(has_more_lines(text, most), count > most, "{text:?} {most}");
             }
+        }
+    }
+
+    #[test]
+    fn a_text_is_split_as_the_standard_library_does_it() {
+        for text in [
+            "",
+            "\n",
+            "a",
+            "a\n",
+            "a\nb",
+            "\n\na",
+            "a\r\nb\r\n",
+            "a\r",
+            "\r\n",
+            "\r\r\n\r",
+            "\u{e9}\n\u{1f600}",
+        ] {
+            assert!(split(text).eq(text.lines()), "{text:?}");
         }
     }
 

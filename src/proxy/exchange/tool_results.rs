@@ -9,7 +9,7 @@ use http::request::Parts;
 use super::Exchange;
 use super::model_request::{ModelRequest, describe};
 use super::record::Record;
-use crate::digest::sha256_hex;
+use crate::digest::{hex, sha256_hex};
 use crate::event::{Extent, Transform};
 use crate::evidence::Evidence;
 use crate::provider::adapter::{Adapter, ModelRequestHead};
@@ -21,7 +21,7 @@ use crate::telemetry::label::Label;
 use crate::tool_output::cut::CutNote;
 use crate::tool_output::evidence_id::EvidenceId;
 use crate::tool_output::heard::Heard;
-use crate::tool_output::plan::{self, PlannedChange, PlannedEdit, PlannedText, Replacement};
+use crate::tool_output::plan::{self, Change, PlannedChange, PlannedEdit, PlannedText, Replacement};
 use crate::tool_output::request::{self, AskedRequest, Earlier, KeptAnswer, Places, Planned};
 use crate::tool_output::{Shortened, TOKEN};
 use crate::wire::json::{Document, KnownParts};
@@ -126,17 +126,21 @@ async fn shorten_body(
 ) -> ShortenedRequest {
     let evidence = snapshot.evidence.as_ref();
     let texts: Vec<_> = edits.iter().filter_map(PlannedEdit::cut_text).collect();
-    let written = match evidence {
-        Some(evidence) if !texts.is_empty() => evidence.keep(&texts).await,
-        Some(_) | None => Vec::new(),
+    let keeping = evidence.map(|evidence| evidence.keep(&texts));
+    let planned: Vec<Change<'_>> = edits.iter().filter_map(PlannedEdit::change).collect();
+    // Made while the texts are written: it is seldom that one cannot be.
+    let edited = (keeping.is_some() && !planned.is_empty()).then(|| plan::apply(body, &planned));
+    let written = match keeping {
+        Some(keeping) => keeping.await,
+        None => Vec::new(),
     };
     let mut written = written.into_iter();
     let mut outcome = Outcome::default();
     for PlannedEdit { range, text } in &edits {
         let PlannedText { before, change } = &**text;
         match change {
-            PlannedChange::Cut { left, note, id } => match written.next() {
-                Some(Ok(())) => outcome.cut(gateway, range, (before, left), (*id, *note)),
+            PlannedChange::Cut { left, note, sha256 } => match written.next() {
+                Some(Ok(())) => outcome.cut(gateway, range, (before, left), (sha256, *note)),
                 Some(Err(why)) => outcome.left(gateway, before, why.word()),
                 None => outcome.left(gateway, before, NO_EVIDENCE),
             },
@@ -144,7 +148,8 @@ async fn shorten_body(
             PlannedChange::Leave(why) => outcome.left(gateway, before, why),
         }
     }
-    ShortenedRequest { kept, ..outcome.conclude(body) }
+    let edited = edited.filter(|_| outcome.changes.len() == planned.len());
+    ShortenedRequest { kept, ..outcome.conclude(body, edited) }
 }
 
 /// Why a result is left where the gateway keeps no evidence.
@@ -195,7 +200,7 @@ impl Places for Evidence {
 /// The edits of a request that are made, and what is told of them.
 #[derive(Default)]
 struct Outcome<'e> {
-    changes: Vec<(Range<usize>, &'e str)>,
+    changes: Vec<Change<'e>>,
     told: Vec<Transform>,
     compressed: usize,
     repeated: usize,
@@ -210,14 +215,18 @@ impl<'e> Outcome<'e> {
         gateway: &Gateway,
         range: &Range<usize>,
         (before, left): (&str, &'e Replacement),
-        (id, note): (EvidenceId, CutNote),
+        (sha256, note): (&[u8; 32], CutNote),
     ) {
         self.compressed += 1;
-        let CutNote { lines, lines_out, diagnostics } = note;
-        let detail =
-            || format!("evidence {id}, {lines_out} of {lines} lines left out, {diagnostics} diagnostics");
+        let id = EvidenceId::of_digest(sha256);
+        let told = || {
+            let CutNote { lines, lines_out, diagnostics } = note;
+            let detail =
+                format!("evidence {id}, {lines_out} of {lines} lines left out, {diagnostics} diagnostics");
+            (extent(before, hex(sha256)), detail)
+        };
         let is_new = gateway.shortened.is_new(id, Shortened::Compressed);
-        self.change(gateway, range, (before, left), (Shortened::Compressed, is_new, &detail));
+        self.change(gateway, range, (before, left), (Shortened::Compressed, is_new, &told));
     }
 
     fn referred(
@@ -229,25 +238,27 @@ impl<'e> Outcome<'e> {
     ) {
         self.repeated += 1;
         let is_new = gateway.shortened.is_new(before, Shortened::Repeated);
-        let detail = || "stands above".to_owned();
-        self.change(gateway, range, (before, reference), (Shortened::Repeated, is_new, &detail));
+        let told = || (extent_of(before), "stands above".to_owned());
+        self.change(gateway, range, (before, reference), (Shortened::Repeated, is_new, &told));
     }
 
+    /// `told`: how long the text was, and what else is told of it.
     fn change(
         &mut self,
         gateway: &Gateway,
         range: &Range<usize>,
         (before, after): (&str, &'e Replacement),
-        (how, is_new, detail): (Shortened, bool, &dyn Fn() -> String),
+        (how, is_new, told): (Shortened, bool, &dyn Fn() -> (Extent, String)),
     ) {
         self.before += before.len();
         self.after += after.text.len();
         if is_new {
             gateway.metrics.tool_output(how, "", before.len(), after.text.len());
+            let (before, detail) = told();
             self.told.push(Transform {
-                before: Some(extent(before)),
-                after: Some(extent(&after.text)),
-                ..Transform::new(how.as_str(), Some(detail()))
+                before: Some(before),
+                after: Some(extent_of(&after.text)),
+                ..Transform::new(how.as_str(), Some(detail))
             });
         }
         self.changes.push((range.clone(), &after.json));
@@ -258,19 +269,21 @@ impl<'e> Outcome<'e> {
         if gateway.shortened.is_new(text, Shortened::Left) {
             gateway.metrics.tool_output(Shortened::Left, why, text.len(), text.len());
             self.told.push(Transform {
-                before: Some(extent(text)),
+                before: Some(extent_of(text)),
                 ..Transform::new(Shortened::Left.as_str(), Some(why.to_owned()))
             });
         }
     }
 
-    fn conclude(self, body: &Bytes) -> ShortenedRequest {
+    /// `edited`: the body with all changes, where somebody has made it.
+    fn conclude(self, body: &Bytes, edited: Option<Vec<u8>>) -> ShortenedRequest {
         let Self { changes, told, compressed, repeated, left, before, after } = self;
         let words = format!(
             "{compressed} compressed, {repeated} repeated, {left} left: {before} bytes became {after}"
         );
         let sum = (!changes.is_empty()).then(|| Transform::new(SUM, Some(words)));
-        let body = (!changes.is_empty()).then(|| Bytes::from(plan::apply(body, &changes)));
+        let edited = edited.or_else(|| (!changes.is_empty()).then(|| plan::apply(body, &changes)));
+        let body = edited.map(Bytes::from);
         ShortenedRequest { body, told, sum, kept: None }
     }
 }
@@ -278,7 +291,11 @@ impl<'e> Outcome<'e> {
 /// The kind of the transform that sums up what became of a request's results.
 const SUM: &str = "tool-outputs";
 
-fn extent(text: &str) -> Extent {
+fn extent_of(text: &str) -> Extent {
+    extent(text, sha256_hex(text.as_bytes()))
+}
+
+fn extent(text: &str, sha256: String) -> Extent {
     let (bytes, tokens) = (text.len() as u64, (text.len() / TOKEN) as u64);
-    Extent { sha256: sha256_hex(text.as_bytes()), bytes, tokens: Some(tokens) }
+    Extent { sha256, bytes, tokens: Some(tokens) }
 }
