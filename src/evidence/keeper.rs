@@ -1,7 +1,7 @@
 //! The thread that touches the directory: one after the other, so that a disk that hangs holds up nobody else.
 
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,7 +82,7 @@ impl Drop for Counted {
 
 /// The state of the thread.
 pub(super) struct Keeper {
-    pub(super) path: PathBuf,
+    pub(super) path: Arc<Path>,
     pub(super) shared: Arc<Mutex<Shared>>,
     pub(super) metrics: Arc<Metrics>,
     /// The last text could not be kept, which is logged once.
@@ -126,7 +126,7 @@ impl Keeper {
                 let _ = reply.send(read.unwrap_or_default());
             }
             Work::List(reply) => {
-                let opened = self.open().map(drop);
+                let opened = self.directory().map(drop);
                 self.note(opened.as_ref().err());
                 drop(counted);
                 let _ = reply.send(());
@@ -134,9 +134,9 @@ impl Keeper {
         }
     }
 
-    /// Opens the directory, and reads it where that was not possible before.
-    fn open(&mut self) -> io::Result<Directory> {
-        let directory = Directory::open(&self.path)?;
+    /// The directory, which is read where that was not possible before.
+    fn directory(&mut self) -> io::Result<Directory> {
+        let directory = Directory(Arc::clone(&self.path));
         if !lock(&self.shared).is_listed {
             let now = SystemTime::now();
             let files = directory.list()?;
@@ -151,7 +151,7 @@ impl Keeper {
     }
 
     fn keep(&mut self, CarriedTexts { missing, all }: &CarriedTexts) -> Vec<Result<(), NotKept>> {
-        let directory = match self.open() {
+        let directory = match self.directory() {
             Ok(directory) => directory,
             Err(error) => {
                 self.note(Some(&error));
@@ -203,14 +203,14 @@ impl Keeper {
 
     /// Reads a text that is kept, if the file still holds it.
     fn read(&mut self, id: EvidenceId) -> io::Result<Option<Arc<str>>> {
-        let bytes = self.open()?.read(id, MOST_TEXT)?;
+        let bytes = self.directory()?.read(id, MOST_TEXT)?;
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         Ok(text.filter(|text| EvidenceId::of(text) == id).map(Arc::from))
     }
 
     /// Removes what is too old, and what is too much since the settings changed.
     fn sweep(&mut self) {
-        let swept = self.open().and_then(|directory| {
+        let swept = self.directory().and_then(|directory| {
             self.learn_touches(&directory)?;
             let gone = self.outdated();
             self.remove(&directory, &gone)

@@ -124,8 +124,12 @@ impl Evidence {
         let (jobs, queue) = mpsc::sync_channel(MOST_JOBS);
         let shared = Shared { index: Index::default(), retention: retention(terms), is_listed: false };
         let shared = Arc::new(Mutex::new(shared));
-        let keeper =
-            Keeper { path: terms.directory.clone(), shared: Arc::clone(&shared), metrics, has_failed: false };
+        let keeper = Keeper {
+            path: terms.directory.as_path().into(),
+            shared: Arc::clone(&shared),
+            metrics,
+            has_failed: false,
+        };
         std::thread::Builder::new().name("evidence".to_owned()).spawn(move || keeper.run(&queue))?;
         let store = Store {
             jobs,

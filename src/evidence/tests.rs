@@ -165,6 +165,7 @@ async fn links_lead_nowhere() {
         symlink(&secret, file(&directory, "secret").with_extension(draft)).unwrap();
     }
     fs::create_dir(file(&directory, "directory")).unwrap();
+    fs::create_dir(file(&directory, "directory").with_extension("1.part")).unwrap();
     let evidence = opened(&directory);
     assert_eq!(keep(&evidence, &["twin"]).await, [Ok(())]);
     for text in ["secret", "directory"] {
@@ -182,12 +183,12 @@ async fn links_lead_nowhere() {
 #[tokio::test]
 async fn two_processes_share_a_directory_and_neither_takes_what_the_other_needs() {
     let place = place();
-    let (draft, name) = (File::create(place.path().join("x")).unwrap(), file(place.path(), "draft"));
-    fs::rename(place.path().join("x"), name.with_extension("1.part")).unwrap();
-    rustix::fs::flock(&draft, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let draft = file(place.path(), "draft").with_extension("1.part");
+    let writer = File::create(&draft).unwrap();
+    rustix::fs::flock(&writer, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let (first, second) = (opened(place.path()), opened(place.path()));
     keep(&first, &["shared", "own"]).await;
-    assert!(name.with_extension("1.part").exists(), "its writer lives");
+    assert!(draft.exists(), "its writer lives");
     keep(&second, &["shared"]).await;
 
     let id = EvidenceId::of("shared");
@@ -199,7 +200,7 @@ async fn two_processes_share_a_directory_and_neither_takes_what_the_other_needs(
     };
     age(&first);
     let keeper = Keeper {
-        path: place.path().to_owned(),
+        path: place.path().into(),
         shared: Arc::clone(&first.store.shared),
         metrics: Arc::new(Metrics::new().unwrap()),
         has_failed: false,
