@@ -4,19 +4,30 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustix::io::Errno;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::{TcpListener, TcpSocket, UdpSocket};
+
+/// How many connections the kernel holds until they are accepted; the system may hold fewer (`net.core.somaxconn`).
+pub(crate) const BACKLOG: u32 = 1024;
 
 /// Binds and listens. An address in use is said with the remedy. `[::]` stands for all addresses that the machine has,
 /// also where none of them is of IPv6.
 pub(crate) async fn tcp(address: SocketAddr) -> Result<TcpListener, String> {
-    let bound = TcpListener::bind(address).await;
+    let bound = listen(address);
     match &bound {
         Err(error) if lacks_ipv6(error) && address.ip() == Ipv6Addr::UNSPECIFIED => {
             let v4 = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
-            TcpListener::bind(v4).await.map_err(|error| because(v4, &error))
+            listen(v4).map_err(|error| because(v4, &error))
         }
         Ok(_) | Err(_) => bound.map_err(|error| because(address, &error)),
     }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A port whose last connections are not forgotten yet can be had again.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Binds a socket that nobody else can share: no address or port is reused.

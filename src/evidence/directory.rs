@@ -85,10 +85,16 @@ impl Directory {
     /// Writes a text under a name of its own, then gives it the one by which it is read: nobody sees a part.
     pub(super) fn write(&self, id: EvidenceId, text: &str) -> io::Result<Seen> {
         let draft = self.file(id, &format!("{}{PART}", std::process::id()));
-        let written = write_draft(&draft, text).and_then(|(_locked, seen)| {
+        let write = || -> io::Result<Seen> {
+            let (_locked, seen) = write_draft(&draft, text)?;
             fs::renameat(CWD, &draft, CWD, self.file(id, WHOLE))?;
             Ok(seen)
-        });
+        };
+        let written = match write() {
+            // Another gateway that starts may have removed the draft before it was locked.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => write(),
+            written => written,
+        };
         if written.is_err() {
             // It was not made, or is removed at the next start.
             let _ = fs::unlinkat(CWD, &draft, AtFlags::empty());

@@ -29,8 +29,10 @@ pub(super) struct Retention {
 pub(super) struct Entry {
     /// The file's length in bytes.
     pub(super) length: u64,
-    /// When a request last carried the text, to a minute: after [`TRUSTED`] it is looked at again, and touched.
+    /// When the file was written, or touched: every [`TRUSTED`] for as long as requests carry its text.
     pub(super) touched: SystemTime,
+    /// When a request of this process last carried the text.
+    pub(super) carried: Option<Instant>,
     /// The last look at the file; none where it was written before this process started.
     pub(super) looked: Option<Look>,
 }
@@ -79,39 +81,54 @@ impl Index {
         }
     }
 
-    /// Whether the file of a text of this length is known to be there: it was looked at within the last minute. Nothing is
-    /// noted, since a conversation carries all of its texts with every turn.
-    pub(super) fn is_there(&self, id: EvidenceId, length: u64, now: Instant) -> bool {
-        self.entries.get(&id).is_some_and(|entry| {
-            entry.length == length
-                && entry.looked.is_some_and(|look| now.saturating_duration_since(look.at) < TRUSTED)
-        })
+    /// Notes that a request carries the text of this length. Returns whether its file is known to be there: it was looked
+    /// at within the last minute.
+    pub(super) fn carry(&mut self, id: EvidenceId, length: u64, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        entry.carried = Some(now);
+        entry.length == length
+            && entry.looked.is_some_and(|look| now.saturating_duration_since(look.at) < TRUSTED)
     }
 
-    /// The files that have to go before one of this length is there: those that were touched longest ago, but none of
+    /// The files that have to go before one of this length is there: those that were carried longest ago, but none of
     /// `needed`. None where there would be no room even so.
     pub(super) fn room_for(
         &self,
-        id: EvidenceId,
-        length: u64,
+        (id, length): (EvidenceId, u64),
         needed: &Needed,
         max_bytes: u64,
+        now: Instant,
     ) -> Option<Vec<EvidenceId>> {
         let before = self.entry(id);
         let mut bytes = self.bytes - before.map_or(0, |entry| room(entry.length)) + room(length);
         let mut files = self.entries.len() + usize::from(before.is_none());
         let mut gone = Vec::new();
-        for (_, other) in &self.by_age {
+        for other in self.by_last_carried(now) {
             if bytes <= max_bytes && files <= MOST_FILES {
                 break;
             }
-            if *other != id && !needed.contains(other) {
-                bytes -= self.entry(*other).map_or(0, |entry| room(entry.length));
+            if other != id && !needed.contains(&other) {
+                bytes -= self.entry(other).map_or(0, |entry| room(entry.length));
                 files -= 1;
-                gone.push(*other);
+                gone.push(other);
             }
         }
         (bytes <= max_bytes && files <= MOST_FILES).then_some(gone)
+    }
+
+    /// All files: by their age those that nobody has carried within the last minute, then the others by when they were.
+    fn by_last_carried(&self, now: Instant) -> impl Iterator<Item = EvidenceId> {
+        let recent = move |id: EvidenceId| {
+            let carried = self.entry(id)?.carried?;
+            (now.saturating_duration_since(carried) < TRUSTED).then_some((carried, id))
+        };
+        let ids = || self.by_age.iter().map(|(_, id)| *id);
+        let others = std::iter::once_with(move || {
+            let mut others: Vec<_> = ids().filter_map(recent).collect();
+            others.sort_unstable();
+            others.into_iter().map(|(_, id)| id)
+        });
+        ids().filter(move |id| recent(*id).is_none()).chain(others.flatten())
     }
 
     /// The files that are too old, and those touched longest ago where there are too many bytes.
@@ -152,7 +169,8 @@ mod tests {
     fn three() -> Index {
         let mut index = Index::default();
         for name in 1..=3 {
-            index.put(id(name), Entry { length: 10, touched: at(name as u64), looked: None });
+            let entry = Entry { length: 10, touched: at(name as u64), looked: None, carried: None };
+            index.put(id(name), entry);
         }
         index
     }
@@ -161,7 +179,7 @@ mod tests {
     fn files_are_counted_in_whole_blocks_and_once() {
         let mut index = three();
         assert_eq!(index.bytes(), 3 * BLOCK);
-        index.put(id(1), Entry { length: BLOCK + 1, touched: at(9), looked: None });
+        index.put(id(1), Entry { length: BLOCK + 1, ..index.entry(id(1)).unwrap() });
         assert_eq!(index.bytes(), 4 * BLOCK);
         index.remove(id(1));
         index.remove(id(1));
@@ -171,21 +189,29 @@ mod tests {
     #[test]
     fn the_least_recently_touched_go_first_and_what_is_needed_stays() {
         let mut index = three();
+        let now = Instant::now();
         let room = |index: &Index, needed: &[EvidenceId]| {
-            index.room_for(id(9), 1, &needed.iter().copied().collect(), 3 * BLOCK)
+            index.room_for((id(9), 1), &needed.iter().copied().collect(), 3 * BLOCK, now)
         };
         assert_eq!(room(&index, &[]), Some(vec![id(1)]));
         assert_eq!(room(&index, &[id(1)]), Some(vec![id(2)]));
         assert_eq!(room(&index, &[id(1), id(2), id(3)]), None, "nothing may go");
-        index.put(id(1), Entry { length: 10, touched: at(9), looked: None });
+        index.put(id(1), Entry { touched: at(9), ..index.entry(id(1)).unwrap() });
         assert_eq!(room(&index, &[]), Some(vec![id(2)]));
+        let before = |seconds| now - Duration::from_secs(seconds);
+        index.carry(id(2), 10, before(1));
+        assert_eq!(room(&index, &[]), Some(vec![id(3)]), "a request has lately carried the second");
+        index.carry(id(3), 10, now);
+        index.carry(id(1), 10, before(2));
+        assert_eq!(room(&index, &[]), Some(vec![id(1)]), "all were carried, this one longest ago");
+        assert_eq!(room(&index, &[id(1)]), Some(vec![id(2)]));
         assert_eq!(
-            index.room_for(id(1), 1, &Needed::default(), 3 * BLOCK),
+            index.room_for((id(1), 1), &Needed::default(), 3 * BLOCK, now),
             Some(Vec::new()),
             "it is there already"
         );
         assert_eq!(
-            index.room_for(id(9), 4 * BLOCK, &Needed::default(), 3 * BLOCK),
+            index.room_for((id(9), 4 * BLOCK), &Needed::default(), 3 * BLOCK, now),
             None,
             "more than there may be"
         );
@@ -207,13 +233,12 @@ mod tests {
     #[test]
     fn a_file_is_taken_to_be_there_for_a_minute_after_a_look() {
         let (mut index, now) = (three(), Instant::now());
-        let is_there = |index: &Index, name, length, after| {
-            index.is_there(id(name), length, now + Duration::from_secs(after))
-        };
-        assert!(!is_there(&index, 1, 10, 0), "nobody has looked");
-        assert!(!is_there(&index, 8, 10, 0), "it is not there");
+        let later = |seconds| now + Duration::from_secs(seconds);
+        assert!(!index.carry(id(1), 10, now), "nobody has looked");
+        assert!(!index.carry(id(8), 10, now), "it is not there");
         let looked = Some(Look { at: now, modified: at(1) });
-        index.put(id(1), Entry { length: 10, touched: at(1), looked });
-        assert!(is_there(&index, 1, 10, 59) && !is_there(&index, 1, 11, 59) && !is_there(&index, 1, 10, 60));
+        index.put(id(1), Entry { looked, ..index.entry(id(1)).unwrap() });
+        assert!(index.carry(id(1), 10, later(59)) && !index.carry(id(1), 11, later(59)));
+        assert!(!index.carry(id(1), 10, later(60)));
     }
 }

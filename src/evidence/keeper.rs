@@ -46,17 +46,11 @@ pub(super) struct Job {
 }
 
 pub(super) enum Work {
-    Keep(CarriedTexts, oneshot::Sender<Vec<Result<(), NotKept>>>),
+    /// All texts that one request carries.
+    Keep(Vec<(EvidenceId, Arc<str>)>, oneshot::Sender<Vec<Result<(), NotKept>>>),
     Read(EvidenceId, oneshot::Sender<Option<Arc<str>>>),
     /// Reads the directory, where that was not done yet.
     List(oneshot::Sender<()>),
-}
-
-/// What one request carries.
-pub(super) struct CarriedTexts {
-    /// Of which no file is known.
-    pub(super) missing: Vec<(EvidenceId, Arc<str>)>,
-    pub(super) all: Needed,
 }
 
 struct Counted(Arc<Backlog>, usize);
@@ -64,7 +58,7 @@ struct Counted(Arc<Backlog>, usize);
 impl Job {
     pub(super) fn new(work: Work, backlog: &Arc<Backlog>) -> Self {
         let bytes = match &work {
-            Work::Keep(carried, _) => carried.missing.iter().map(|(_, text)| text.len()).sum(),
+            Work::Keep(texts, _) => texts.iter().map(|(_, text)| text.len()).sum(),
             Work::Read(..) | Work::List(_) => 0,
         };
         backlog.jobs.fetch_add(1, Ordering::AcqRel);
@@ -111,17 +105,20 @@ impl Keeper {
         let Job { work, _counted: counted } = job;
         match work {
             Work::Keep(_, reply) if reply.is_closed() => drop(counted),
-            Work::Keep(carried, reply) => {
-                let outcomes = self.keep(&carried);
+            Work::Keep(texts, reply) => {
+                let outcomes = self.keep(&texts);
                 self.count();
                 // Before the answer, so that whoever has it finds room.
-                drop((carried, counted));
+                drop((texts, counted));
                 // Who asked may have stopped waiting.
                 let _ = reply.send(outcomes);
             }
             Work::Read(id, reply) => {
                 let read = self.read(id);
-                self.note(read.as_ref().err());
+                // That a text is not there says nothing of the directory.
+                if !matches!(read, Ok(None)) {
+                    self.note(read.as_ref().err());
+                }
                 drop(counted);
                 let _ = reply.send(read.unwrap_or_default());
             }
@@ -143,22 +140,24 @@ impl Keeper {
             let mut shared = lock(&self.shared);
             for (id, Seen { length, modified }) in files {
                 // A time to come would keep a file for ever.
-                shared.index.put(id, Entry { length, touched: modified.min(now), looked: None });
+                let touched = modified.min(now);
+                shared.index.put(id, Entry { length, touched, looked: None, carried: None });
             }
             shared.is_listed = true;
         }
         Ok(directory)
     }
 
-    fn keep(&mut self, CarriedTexts { missing, all }: &CarriedTexts) -> Vec<Result<(), NotKept>> {
+    fn keep(&mut self, texts: &[(EvidenceId, Arc<str>)]) -> Vec<Result<(), NotKept>> {
         let directory = match self.directory() {
             Ok(directory) => directory,
             Err(error) => {
                 self.note(Some(&error));
-                return missing.iter().map(|_| Err(reason(&error))).collect();
+                return texts.iter().map(|_| Err(reason(&error))).collect();
             }
         };
-        missing.iter().map(|(id, text)| self.keep_one(&directory, (*id, text), all)).collect()
+        let needed = texts.iter().map(|(id, _)| *id).collect();
+        texts.iter().map(|(id, text)| self.keep_one(&directory, (*id, text), &needed)).collect()
     }
 
     fn keep_one(
@@ -169,26 +168,31 @@ impl Keeper {
     ) -> Result<(), NotKept> {
         let length = text.len() as u64;
         let (before, gone) = {
-            let Shared { index, retention, .. } = &*lock(&self.shared);
+            let Shared { index, retention, .. } = &mut *lock(&self.shared);
+            let now = Instant::now();
+            if index.carry(id, length, now) {
+                return Ok(());
+            }
             if length > MOST_TEXT.min(retention.max_bytes) {
                 return Err(NotKept::TooLarge);
             }
-            let gone = index.room_for(id, length, needed, retention.max_bytes);
+            let gone = index.room_for((id, length), needed, retention.max_bytes, now);
             (index.entry(id), gone.ok_or(NotKept::Full)?)
         };
         let now = SystemTime::now();
         let written = self.remove(directory, &gone).and_then(|()| {
             let seen = match before {
                 Some(before) if holds(directory, id, text, before)? => directory.touch(id, now)?,
-                // What another process has meanwhile written there is the same.
+                // Whatever stands there is replaced.
                 Some(_) | None => None,
             };
             seen.map_or_else(|| directory.write(id, text), Ok)
         });
         self.note(written.as_ref().err());
         let Seen { modified, .. } = written.map_err(|error| reason(&error))?;
-        let looked = Some(Look { at: Instant::now(), modified });
-        lock(&self.shared).index.put(id, Entry { length, touched: now, looked });
+        let at = Instant::now();
+        let entry = Entry { length, touched: now, looked: Some(Look { at, modified }), carried: Some(at) };
+        lock(&self.shared).index.put(id, entry);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use memchr::memmem::Finder;
 use tokio::sync::oneshot;
 
 use self::index::{Index, Retention};
-use self::keeper::{Backlog, CarriedTexts, Job, Keeper, Shared, Work, lock};
+use self::keeper::{Backlog, Job, Keeper, Shared, Work, lock};
 use self::refused::Refused;
 use crate::name::gateway;
 use crate::telemetry::Metrics;
@@ -159,38 +159,40 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts together, each under its name ([`EvidenceId::of`]); what is there already is touched, once a minute.
-    /// A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was sent. Begins at
-    /// once, and what is returned waits for the end, 2 seconds at most.
+    /// Keeps these texts together, each under its name ([`EvidenceId::of`]). What is there already is looked at and touched
+    /// once a minute. A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was
+    /// sent. Begins at once, and what is returned waits for the end, 2 seconds at most.
     pub fn keep(
         &self,
         texts: &[(EvidenceId, &Arc<str>)],
     ) -> impl Future<Output = Vec<Result<(), NotKept>>> + use<'_> {
         let now = Instant::now();
         let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());
-        let (mut missing, mut places) = (Vec::new(), Vec::new());
+        let mut asked = Vec::with_capacity(texts.len());
         {
-            let (refused, shared) = (lock(&self.store.refused), lock(&self.store.shared));
+            let (refused, mut shared) = (lock(&self.store.refused), lock(&self.store.shared));
             for (place, (id, text)) in texts.iter().enumerate() {
                 let refused = refused.reason(*id);
-                if refused.is_none() && !shared.index.is_there(*id, text.len() as u64, now) {
-                    missing.push((*id, Arc::clone(text)));
-                    places.push((place, *id));
+                if refused.is_none() {
+                    let is_there = shared.index.carry(*id, text.len() as u64, now);
+                    asked.push(AskedText { place, id: *id, is_there });
                 }
                 outcomes.push(refused.map_or(Ok(()), Err));
             }
         }
-        let begun = (!missing.is_empty()).then(|| {
-            let all = texts.iter().map(|(id, _)| *id).collect();
-            self.store.begin(|reply| Work::Keep(CarriedTexts { missing, all }, reply))
+        // All of them, since what is there may have to go for another request until the thread comes to this one.
+        let begun = asked.iter().any(|text| !text.is_there).then(|| {
+            let texts = asked.iter().filter_map(|text| texts.get(text.place));
+            let texts = texts.map(|(id, text)| (*id, Arc::clone(text))).collect();
+            self.store.begin(|reply| Work::Keep(texts, reply))
         });
         async move {
             let Some(begun) = begun else { return outcomes };
-            let written = match self.store.end(begun).await {
+            let written = match self.store.wait(begun).await {
                 Ok(written) => written,
-                Err(why) => vec![Err(why); places.len()],
+                Err(why) => asked.iter().map(|text| if text.is_there { Ok(()) } else { Err(why) }).collect(),
             };
-            for ((place, id), written) in places.into_iter().zip(written) {
+            for (AskedText { place, id, .. }, written) in asked.into_iter().zip(written) {
                 if let (Err(why), Some(outcome)) = (written, outcomes.get_mut(place)) {
                     lock(&self.store.refused).add(id, why);
                     *outcome = Err(why);
@@ -245,13 +247,21 @@ impl Evidence {
     }
 }
 
+/// A text that a request asks to be kept.
+struct AskedText {
+    /// Its place among those of the request.
+    place: usize,
+    id: EvidenceId,
+    is_there: bool,
+}
+
 /// A task that the thread was given, or why it was not.
 type Begun<T> = Result<oneshot::Receiver<T>, NotKept>;
 
 impl Store {
     /// Has the thread do something, and waits for it.
     async fn ask<T>(&self, work: impl FnOnce(oneshot::Sender<T>) -> Work) -> Result<T, NotKept> {
-        self.end(self.begin(work)).await
+        self.wait(self.begin(work)).await
     }
 
     /// Has the thread do something. While a disk hangs one request waits for it, and the others are told at once.
@@ -272,7 +282,7 @@ impl Store {
     }
 
     /// Waits for what was begun.
-    async fn end<T>(&self, begun: Begun<T>) -> Result<T, NotKept> {
+    async fn wait<T>(&self, begun: Begun<T>) -> Result<T, NotKept> {
         match tokio::time::timeout(PATIENCE, begun?).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(NotKept::WriteFailed),

@@ -6,7 +6,7 @@ pub(super) fn lines(text: &str) -> usize {
     breaks + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// The lines of a text without their breaks, as [`str::lines`] has them.
+/// The lines of a text without their breaks, as [`str::lines`] has them in more time.
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut breaks = memchr::memchr_iter(b'\n', text.as_bytes());
     let mut from = 0;

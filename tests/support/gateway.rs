@@ -244,9 +244,10 @@ impl Gateway {
         self.signal("STOP");
         let tasks = format!("/proc/{}/task", self.child.id());
         let halted = |task: std::io::Result<DirEntry>| {
+            // A thread may have ended meanwhile.
+            let stat = task.and_then(|task| fs::read_to_string(task.path().join("stat"))).unwrap_or_default();
             // Behind the name, which is in parentheses: `man 5 proc_pid_stat`.
-            let stat = fs::read_to_string(task.unwrap().path().join("stat")).unwrap();
-            stat.rsplit_once(") ").unwrap().1.starts_with('T')
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
         };
         poll("the halt", || fs::read_dir(&tasks).unwrap().all(halted).then_some(()));
     }

@@ -128,7 +128,7 @@ async fn shorten_body(
     let texts: Vec<_> = edits.iter().filter_map(PlannedEdit::cut_text).collect();
     let keeping = evidence.map(|evidence| evidence.keep(&texts));
     let planned: Vec<Change<'_>> = edits.iter().filter_map(PlannedEdit::change).collect();
-    // Made while the texts are written: it is seldom that one cannot be.
+    // Made while the texts are written, and made again where one of them cannot be.
     let edited = (keeping.is_some() && !planned.is_empty()).then(|| plan::apply(body, &planned));
     let written = match keeping {
         Some(keeping) => keeping.await,

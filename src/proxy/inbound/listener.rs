@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 use super::connect;
 use super::session::{Naming, Session, serve};
 use super::transparent;
+use crate::bind::BACKLOG;
 use crate::config::listeners::OriginUrl;
 use crate::event::{Action, Destination};
 use crate::ledger::fresh_id;
@@ -33,8 +34,11 @@ pub(crate) enum Way {
     Reverse(OriginUrl),
 }
 
-/// How many connections the kernel holds until they are accepted: what [`TcpListener::bind`] asks for.
-const BACKLOG: usize = 1024;
+/// How long nothing is accepted where that failed: out of descriptors, mostly, and those in use have to end first.
+const REST: Duration = Duration::from_millis(50);
+
+/// How often that is tried again when the process stops.
+const MOST_RESTS: usize = 10;
 
 /// Accepts until the process stops, and then what had connected before. `places` bounds the connections of all listeners
 /// together.
@@ -48,13 +52,12 @@ pub(crate) async fn accept(gateway: Arc<Gateway>, listener: TcpListener, way: Wa
         match accepted {
             Ok((stream, peer)) => entrance.admit(stream, peer),
             Err(error) => {
-                // Out of descriptors, mostly: those in use have to end first.
                 tracing::error!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(REST).await;
             }
         }
     }
-    if let Err(error) = entrance.admit_waiting(listener) {
+    if let Err(error) = entrance.admit_waiting(listener).await {
         tracing::warn!(%error, "connections that waited for a listener when it closed were reset");
     }
 }
@@ -91,16 +94,22 @@ impl Entrance {
     }
 
     /// Admits what the kernel has connected already, and closes the listener: its close resets what is left.
-    fn admit_waiting(&self, listener: TcpListener) -> io::Result<()> {
+    async fn admit_waiting(&self, listener: TcpListener) -> io::Result<()> {
         let listener = listener.into_std()?;
+        let mut rests = 0;
         // Bounded, since agents go on to connect; Linux holds one more than it is asked for.
         for _ in 0..=BACKLOG {
-            match listener.accept() {
-                Ok((stream, peer)) => {
-                    stream.set_nonblocking(true)?;
-                    self.admit(TcpStream::from_std(stream)?, peer);
-                }
+            let taken = listener.accept().and_then(|(stream, peer)| {
+                stream.set_nonblocking(true)?;
+                Ok((TcpStream::from_std(stream)?, peer))
+            });
+            match taken {
+                Ok((stream, peer)) => self.admit(stream, peer),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(_) if rests < MOST_RESTS => {
+                    rests += 1;
+                    tokio::time::sleep(REST).await;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -182,7 +191,7 @@ mod tests {
         for mut agent in agents {
             let mut answer = String::new();
             agent.read_to_string(&mut answer).await.unwrap();
-            assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("connection: close"), "{answer}");
         }
     }
 }

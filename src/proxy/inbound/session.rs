@@ -5,9 +5,10 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
+use http::header::{CONNECTION, HeaderValue};
+use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1::UpgradeableConnection;
 use hyper::server::conn::{http1, http2};
@@ -22,6 +23,7 @@ use crate::config::Settings;
 use crate::decision::{Decision, Verdict};
 use crate::event::{self, Event, Id, Kind};
 use crate::proxy::Gateway;
+use crate::proxy::body::Body;
 use crate::proxy::budget::Exhausted;
 use crate::proxy::error::Stop;
 use crate::proxy::exchange::{LastHead, exchange};
@@ -70,6 +72,8 @@ pub(crate) struct Activity {
     /// The bytes are no longer HTTP.
     pub(crate) upgraded: AtomicBool,
     any: AtomicBool,
+    /// No request is read behind the next one that is answered.
+    is_ending: AtomicBool,
 }
 
 /// An exchange in progress.
@@ -83,6 +87,7 @@ impl Activity {
             last: AtomicU64::new(0),
             upgraded: AtomicBool::new(false),
             any: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
         })
     }
 
@@ -97,9 +102,12 @@ impl Activity {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    /// Resolves once an exchange is in progress. Begun by an HTTP/1 connection, it is seen when that has been polled.
-    async fn busy(&self) {
-        std::future::poll_fn(|_| if self.is_busy() { Poll::Ready(()) } else { Poll::Pending }).await;
+    /// Says in the last answer that it is the last (RFC 9112, section 9.6).
+    fn answered(&self, mut answer: Response<Body>) -> Response<Body> {
+        if self.is_ending.load(Ordering::Relaxed) && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
     }
 
     /// Notes that bytes were sent or received.
@@ -164,7 +172,8 @@ where
         service_fn(move |request: http::Request<Incoming>| {
             // Boxed: hyper keeps room for it as long as the connection, which is idle for most of its life.
             let exchange = Box::pin(exchange(Arc::clone(&session), request));
-            async move { Ok::<_, Infallible>(exchange.await) }
+            let activity = Arc::clone(&session.activity);
+            async move { Ok::<_, Infallible>(activity.answered(exchange.await)) }
         })
     };
     let connection = http1::Builder::new()
@@ -328,12 +337,12 @@ where
     if closed == Closed::StreamIdle {
         return closed;
     }
-    if closed == Closed::Draining {
+    if closed == Closed::Draining && !activity.is_busy() {
+        activity.is_ending.store(true, Ordering::Relaxed);
         tokio::select! {
             biased;
             result = connection.as_mut() => return session.why(result.is_err()),
-            () = activity.busy() => {}
-            () = tokio::time::sleep(ON_ITS_WAY) => {}
+            () = tokio::time::sleep(ON_ITS_WAY.min(settings.shutdown.grace / 2)) => {}
         }
     }
     tell(connection.as_mut());
