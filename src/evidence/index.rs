@@ -1,6 +1,7 @@
 //! Knows which texts are kept, how large they are and when each was last touched; says which have to go. Pure.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Bound;
 use std::time::{Duration, Instant, SystemTime};
 
 use foldhash::quality::RandomState;
@@ -29,10 +30,8 @@ pub(super) struct Retention {
 pub(super) struct Entry {
     /// The file's length in bytes.
     pub(super) length: u64,
-    /// When the file was written, or touched: every [`TRUSTED`] for as long as requests carry its text.
+    /// When a request last carried the text.
     pub(super) touched: SystemTime,
-    /// When a request of this process last carried the text.
-    pub(super) carried: Option<Instant>,
     /// The last look at the file; none where it was written before this process started.
     pub(super) looked: Option<Look>,
 }
@@ -51,10 +50,21 @@ pub(super) type Needed = HashSet<EvidenceId, RandomState>;
 /// All files of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    entries: HashMap<EvidenceId, Entry, RandomState>,
-    by_age: BTreeSet<(SystemTime, EvidenceId)>,
+    entries: HashMap<EvidenceId, Placed, RandomState>,
+    /// By the times under which they stand.
+    by_age: BTreeSet<Place>,
     bytes: u64,
 }
+
+/// A file, and the time under which it stands. A conversation carries all of its texts with every turn: they are moved
+/// once the oldest are looked for.
+#[derive(Debug)]
+struct Placed {
+    entry: Entry,
+    under: SystemTime,
+}
+
+type Place = (SystemTime, EvidenceId);
 
 impl Index {
     /// The bytes of all files, in whole blocks.
@@ -63,7 +73,7 @@ impl Index {
     }
 
     pub(super) fn entry(&self, id: EvidenceId) -> Option<Entry> {
-        self.entries.get(&id).copied()
+        self.entries.get(&id).map(|placed| placed.entry)
     }
 
     /// Notes a file, in the place of what was known of it.
@@ -71,78 +81,84 @@ impl Index {
         self.remove(id);
         self.bytes += room(entry.length);
         self.by_age.insert((entry.touched, id));
-        self.entries.insert(id, entry);
+        self.entries.insert(id, Placed { entry, under: entry.touched });
     }
 
     pub(super) fn remove(&mut self, id: EvidenceId) {
-        if let Some(entry) = self.entries.remove(&id) {
+        if let Some(Placed { entry, under }) = self.entries.remove(&id) {
             self.bytes = self.bytes.saturating_sub(room(entry.length));
-            self.by_age.remove(&(entry.touched, id));
+            self.by_age.remove(&(under, id));
         }
     }
 
     /// Notes that a request carries the text of this length. Returns whether its file is known to be there: it was looked
     /// at within the last minute.
-    pub(super) fn carry(&mut self, id: EvidenceId, length: u64, now: Instant) -> bool {
-        let Some(entry) = self.entries.get_mut(&id) else { return false };
-        entry.carried = Some(now);
-        entry.length == length
-            && entry.looked.is_some_and(|look| now.saturating_duration_since(look.at) < TRUSTED)
+    pub(super) fn touch(&mut self, id: EvidenceId, length: u64, now: (Instant, SystemTime)) -> bool {
+        let Some(Placed { entry, .. }) = self.entries.get_mut(&id) else { return false };
+        let is_there = entry.length == length
+            && entry.looked.is_some_and(|look| now.0.saturating_duration_since(look.at) < TRUSTED);
+        if is_there {
+            entry.touched = now.1;
+        }
+        is_there
     }
 
-    /// The files that have to go before one of this length is there: those that were carried longest ago, but none of
+    /// The file that was touched longest ago, of those behind this place.
+    fn oldest(&mut self, behind: Option<Place>) -> Option<Place> {
+        loop {
+            let place = match behind {
+                Some(behind) => self.by_age.range((Bound::Excluded(behind), Bound::Unbounded)).next(),
+                None => self.by_age.first(),
+            };
+            let (under, id) = *place?;
+            let placed = self.entries.get_mut(&id)?;
+            if placed.entry.touched == under {
+                return Some((under, id));
+            }
+            placed.under = placed.entry.touched;
+            self.by_age.remove(&(under, id));
+            self.by_age.insert((placed.under, id));
+        }
+    }
+
+    /// The files that have to go before one of this length is there: those that were touched longest ago, but none of
     /// `needed`. None where there would be no room even so.
     pub(super) fn room_for(
-        &self,
-        (id, length): (EvidenceId, u64),
+        &mut self,
+        id: EvidenceId,
+        length: u64,
         needed: &Needed,
         max_bytes: u64,
-        now: Instant,
     ) -> Option<Vec<EvidenceId>> {
         let before = self.entry(id);
         let mut bytes = self.bytes - before.map_or(0, |entry| room(entry.length)) + room(length);
         let mut files = self.entries.len() + usize::from(before.is_none());
-        let mut gone = Vec::new();
-        for other in self.by_last_carried(now) {
-            if bytes <= max_bytes && files <= MOST_FILES {
-                break;
-            }
-            if other != id && !needed.contains(&other) {
-                bytes -= self.entry(other).map_or(0, |entry| room(entry.length));
+        let (mut gone, mut behind) = (Vec::new(), None);
+        while bytes > max_bytes || files > MOST_FILES {
+            let place = self.oldest(behind)?;
+            behind = Some(place);
+            if place.1 != id && !needed.contains(&place.1) {
+                bytes -= self.entry(place.1).map_or(0, |entry| room(entry.length));
                 files -= 1;
-                gone.push(other);
+                gone.push(place.1);
             }
         }
-        (bytes <= max_bytes && files <= MOST_FILES).then_some(gone)
-    }
-
-    /// All files: by their age those that nobody has carried within the last minute, then the others by when they were.
-    fn by_last_carried(&self, now: Instant) -> impl Iterator<Item = EvidenceId> {
-        let recent = move |id: EvidenceId| {
-            let carried = self.entry(id)?.carried?;
-            (now.saturating_duration_since(carried) < TRUSTED).then_some((carried, id))
-        };
-        let ids = || self.by_age.iter().map(|(_, id)| *id);
-        let others = std::iter::once_with(move || {
-            let mut others: Vec<_> = ids().filter_map(recent).collect();
-            others.sort_unstable();
-            others.into_iter().map(|(_, id)| id)
-        });
-        ids().filter(move |id| recent(*id).is_none()).chain(others.flatten())
+        Some(gone)
     }
 
     /// The files that are too old, and those touched longest ago where there are too many bytes.
-    pub(super) fn outdated(&self, now: SystemTime, retention: Retention) -> Vec<EvidenceId> {
+    pub(super) fn outdated(&mut self, now: SystemTime, retention: Retention) -> Vec<EvidenceId> {
         let (mut bytes, mut files) = (self.bytes, self.entries.len());
-        let mut gone = Vec::new();
-        for (touched, id) in &self.by_age {
-            let age = now.duration_since(*touched).unwrap_or_default();
+        let (mut gone, mut behind) = (Vec::new(), None);
+        while let Some((touched, id)) = self.oldest(behind) {
+            let age = now.duration_since(touched).unwrap_or_default();
             if age <= retention.max_age && bytes <= retention.max_bytes && files <= MOST_FILES {
                 break;
             }
-            bytes -= self.entry(*id).map_or(0, |entry| room(entry.length));
+            behind = Some((touched, id));
+            bytes -= self.entry(id).map_or(0, |entry| room(entry.length));
             files -= 1;
-            gone.push(*id);
+            gone.push(id);
         }
         gone
     }
@@ -169,7 +185,7 @@ mod tests {
     fn three() -> Index {
         let mut index = Index::default();
         for name in 1..=3 {
-            let entry = Entry { length: 10, touched: at(name as u64), looked: None, carried: None };
+            let entry = Entry { length: 10, touched: at(name as u64), looked: None };
             index.put(id(name), entry);
         }
         index
@@ -189,29 +205,31 @@ mod tests {
     #[test]
     fn the_least_recently_touched_go_first_and_what_is_needed_stays() {
         let mut index = three();
-        let now = Instant::now();
-        let room = |index: &Index, needed: &[EvidenceId]| {
-            index.room_for((id(9), 1), &needed.iter().copied().collect(), 3 * BLOCK, now)
+        let room = |index: &mut Index, needed: &[EvidenceId]| {
+            index.room_for(id(9), 1, &needed.iter().copied().collect(), 3 * BLOCK)
         };
-        assert_eq!(room(&index, &[]), Some(vec![id(1)]));
-        assert_eq!(room(&index, &[id(1)]), Some(vec![id(2)]));
-        assert_eq!(room(&index, &[id(1), id(2), id(3)]), None, "nothing may go");
+        assert_eq!(room(&mut index, &[]), Some(vec![id(1)]));
+        assert_eq!(room(&mut index, &[id(1)]), Some(vec![id(2)]));
+        assert_eq!(room(&mut index, &[id(1), id(2), id(3)]), None, "nothing may go");
         index.put(id(1), Entry { touched: at(9), ..index.entry(id(1)).unwrap() });
-        assert_eq!(room(&index, &[]), Some(vec![id(2)]));
-        let before = |seconds| now - Duration::from_secs(seconds);
-        index.carry(id(2), 10, before(1));
-        assert_eq!(room(&index, &[]), Some(vec![id(3)]), "a request has lately carried the second");
-        index.carry(id(3), 10, now);
-        index.carry(id(1), 10, before(2));
-        assert_eq!(room(&index, &[]), Some(vec![id(1)]), "all were carried, this one longest ago");
-        assert_eq!(room(&index, &[id(1)]), Some(vec![id(2)]));
+        assert_eq!(room(&mut index, &[]), Some(vec![id(2)]));
+        let now = Instant::now();
+        let looked = Some(Look { at: now, modified: at(1) });
+        for name in 1..=3 {
+            index.put(id(name), Entry { looked, ..index.entry(id(name)).unwrap() });
+        }
+        assert!(index.touch(id(2), 10, (now, at(20))) && index.touch(id(1), 10, (now, at(30))));
+        assert_eq!(room(&mut index, &[]), Some(vec![id(3)]), "requests have carried the others");
+        assert_eq!(room(&mut index, &[id(3)]), Some(vec![id(2)]));
+        assert!(index.touch(id(3), 10, (now, at(40))));
+        assert_eq!(room(&mut index, &[id(2)]), Some(vec![id(1)]));
         assert_eq!(
-            index.room_for((id(1), 1), &Needed::default(), 3 * BLOCK, now),
+            index.room_for(id(1), 1, &Needed::default(), 3 * BLOCK),
             Some(Vec::new()),
             "it is there already"
         );
         assert_eq!(
-            index.room_for((id(9), 4 * BLOCK), &Needed::default(), 3 * BLOCK, now),
+            index.room_for(id(9), 4 * BLOCK, &Needed::default(), 3 * BLOCK),
             None,
             "more than there may be"
         );
@@ -219,8 +237,8 @@ mod tests {
 
     #[test]
     fn age_counts_from_the_last_touch() {
-        let index = three();
-        let outdated = |now, max_age, max_bytes| {
+        let mut index = three();
+        let mut outdated = |now, max_age, max_bytes| {
             let retention = Retention { max_age: Duration::from_secs(max_age), max_bytes };
             index.outdated(at(now), retention)
         };
@@ -233,12 +251,13 @@ mod tests {
     #[test]
     fn a_file_is_taken_to_be_there_for_a_minute_after_a_look() {
         let (mut index, now) = (three(), Instant::now());
-        let later = |seconds| now + Duration::from_secs(seconds);
-        assert!(!index.carry(id(1), 10, now), "nobody has looked");
-        assert!(!index.carry(id(8), 10, now), "it is not there");
+        let later = |seconds| (now + Duration::from_secs(seconds), at(100 + seconds));
+        assert!(!index.touch(id(1), 10, later(0)), "nobody has looked");
+        assert!(!index.touch(id(8), 10, later(0)), "it is not there");
         let looked = Some(Look { at: now, modified: at(1) });
         index.put(id(1), Entry { looked, ..index.entry(id(1)).unwrap() });
-        assert!(index.carry(id(1), 10, later(59)) && !index.carry(id(1), 11, later(59)));
-        assert!(!index.carry(id(1), 10, later(60)));
+        assert!(index.touch(id(1), 10, later(59)) && !index.touch(id(1), 11, later(59)));
+        assert!(!index.touch(id(1), 10, later(60)));
+        assert_eq!(index.entry(id(1)).unwrap().touched, at(159));
     }
 }

@@ -140,8 +140,7 @@ impl Keeper {
             let mut shared = lock(&self.shared);
             for (id, Seen { length, modified }) in files {
                 // A time to come would keep a file for ever.
-                let touched = modified.min(now);
-                shared.index.put(id, Entry { length, touched, looked: None, carried: None });
+                shared.index.put(id, Entry { length, touched: modified.min(now), looked: None });
             }
             shared.is_listed = true;
         }
@@ -169,14 +168,13 @@ impl Keeper {
         let length = text.len() as u64;
         let (before, gone) = {
             let Shared { index, retention, .. } = &mut *lock(&self.shared);
-            let now = Instant::now();
-            if index.carry(id, length, now) {
+            if index.touch(id, length, (Instant::now(), SystemTime::now())) {
                 return Ok(());
             }
             if length > MOST_TEXT.min(retention.max_bytes) {
                 return Err(NotKept::TooLarge);
             }
-            let gone = index.room_for((id, length), needed, retention.max_bytes, now);
+            let gone = index.room_for(id, length, needed, retention.max_bytes);
             (index.entry(id), gone.ok_or(NotKept::Full)?)
         };
         let now = SystemTime::now();
@@ -190,9 +188,8 @@ impl Keeper {
         });
         self.note(written.as_ref().err());
         let Seen { modified, .. } = written.map_err(|error| reason(&error))?;
-        let at = Instant::now();
-        let entry = Entry { length, touched: now, looked: Some(Look { at, modified }), carried: Some(at) };
-        lock(&self.shared).index.put(id, entry);
+        let looked = Some(Look { at: Instant::now(), modified });
+        lock(&self.shared).index.put(id, Entry { length, touched: now, looked });
         Ok(())
     }
 
@@ -226,8 +223,8 @@ impl Keeper {
     }
 
     fn outdated(&self) -> Vec<EvidenceId> {
-        let shared = lock(&self.shared);
-        shared.index.outdated(SystemTime::now(), shared.retention)
+        let Shared { index, retention, .. } = &mut *lock(&self.shared);
+        index.outdated(SystemTime::now(), *retention)
     }
 
     /// Another process may keep the same texts, as several runs on one machine do: what it touched is not too old.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use memchr::memmem::Finder;
 use tokio::sync::oneshot;
@@ -159,14 +159,13 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts together, each under its name ([`EvidenceId::of`]). What is there already is looked at and touched
-    /// once a minute. A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was
+    /// Keeps these texts together, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was
     /// sent. Begins at once, and what is returned waits for the end, 2 seconds at most.
     pub fn keep(
         &self,
         texts: &[(EvidenceId, &Arc<str>)],
     ) -> impl Future<Output = Vec<Result<(), NotKept>>> + use<'_> {
-        let now = Instant::now();
+        let now = (Instant::now(), SystemTime::now());
         let mut outcomes: Vec<Result<(), NotKept>> = Vec::with_capacity(texts.len());
         let mut asked = Vec::with_capacity(texts.len());
         {
@@ -174,7 +173,7 @@ impl Evidence {
             for (place, (id, text)) in texts.iter().enumerate() {
                 let refused = refused.reason(*id);
                 if refused.is_none() {
-                    let is_there = shared.index.carry(*id, text.len() as u64, now);
+                    let is_there = shared.index.touch(*id, text.len() as u64, now);
                     asked.push(AskedText { place, id: *id, is_there });
                 }
                 outcomes.push(refused.map_or(Ok(()), Err));

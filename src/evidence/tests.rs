@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::mpsc::Receiver;
-use std::time::SystemTime;
 
 use tempfile::TempDir;
 
@@ -300,7 +299,7 @@ async fn what_goes_before_its_turn_comes_is_written_again() {
     let (there, id) = (Arc::from("there"), EvidenceId::of("there"));
     let at = Instant::now();
     let looked = Some(index::Look { at, modified: SystemTime::now() });
-    let entry = index::Entry { length: 5, touched: SystemTime::now(), looked, carried: None };
+    let entry = index::Entry { length: 5, touched: SystemTime::now(), looked };
     lock(&evidence.store.shared).index.put(id, entry);
     let keeping = evidence.keep(&[(id, &there), (EvidenceId::of("new"), &Arc::from("new"))]);
     lock(&evidence.store.shared).index.remove(id);
