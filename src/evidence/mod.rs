@@ -159,8 +159,9 @@ impl Evidence {
         Self::over(Arc::clone(&self.store), terms)
     }
 
-    /// Keeps these texts together, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that cannot be kept is not kept later either: it was sent uncut, and has to stay as it was
-    /// sent. Begins at once, and what is returned waits for the end, 2 seconds at most.
+    /// Keeps these texts together, each under its name ([`EvidenceId::of`]); what is there already is touched. A text that
+    /// cannot be kept is not kept later either: it was sent uncut, and has to stay as it was sent. Begins at once, and what
+    /// is returned waits for the end, 2 seconds at most.
     pub fn keep(
         &self,
         texts: &[(EvidenceId, &Arc<str>)],
