@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 pub(crate) const BACKLOG: u32 = 1024;
 
 /// Binds and listens. An address in use is said with the remedy. `[::]` stands for all addresses that the machine has,
-/// also where none of them is of IPv6.
+/// also where none of them is of IPv6. Async, since a listener belongs to a runtime.
 pub(crate) async fn tcp(address: SocketAddr) -> Result<TcpListener, String> {
     let bound = listen(address);
     match &bound {

@@ -39,7 +39,8 @@ fn an_exchange_in_flight_is_finished_and_its_event_written() {
     test.gateway.wait_for_event("the answer", |event| event["kind"] == "Response");
 }
 
-/// What an agent sends while the gateway's own threads do not run yet, it has sent before the end began.
+/// The kernel chooses what the gateway sees first when it runs again, the requests or the signal: all are answered either
+/// way. `listener.rs` has the twin in which it is the signal.
 #[test]
 fn requests_on_their_way_when_the_end_begins_are_answered() {
     let mut test = inspected_with(|setup| setup.reverse("https://api.example.com"));
